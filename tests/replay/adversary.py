@@ -163,10 +163,7 @@ def deletion():
         s.data.send(packets(stream, range(n)))
         send_all(s.control, records(stream, range(n)))
         last = s.dir / f"files_{n - 1}"
-        until = time.monotonic() + SERVED
-        while not last.exists():
-            check(time.monotonic() < until, "no files")
-            time.sleep(0.05)
+        relay.wait_until("no files", lambda: last.exists(), SERVED)
         time.sleep(0.1)
         blob = (relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
             None, (stream, n), (s.stream, 0), (s.meta, 0))) +
@@ -363,8 +360,7 @@ def viewers():
                            viewer.Live(daemon, f"live{i}")]
         jets = []
         for i in range(size(50, 20)):
-            v = viewer.Viewer(daemon)
-            v.connect()
+            v = viewer.greeted(daemon)
             daemon.kept.append(v)
             if i % 2 == 0:
                 jets.append(Jet(v.sock, viewer.frame(viewer.LIST) * 10_000,
@@ -385,12 +381,10 @@ def large_replies_to_viewers():
                          live=1_000_000)
         s.control.metadata(s.meta, b"metadata")
         daemon.kept, jets = [s], []
-        one = viewer.Viewer(daemon)
-        one.connect()
+        one = viewer.greeted(daemon)
         ident = one.find("streams").id
         for i in range(size(80, 50)):
-            v = viewer.Viewer(daemon)
-            v.connect()
+            v = viewer.greeted(daemon)
             v.create()
             daemon.kept.append(v)
             jets.append(Jet(v.sock, (
@@ -412,10 +406,8 @@ def requests_of_who_leaves():
                            (max(soft, min(hard, 4096)), hard))
         daemon.kept = []
         for i in range(1000):
-            c = daemon.control()
-            c.version()
-            equal(c.create_session(name=f"s{i}", base=f"{i}/{place}")[1],
-                  relay.OK, "session")
+            c = daemon.peer()
+            c.create_session(name=f"s{i}", base=f"{i}/{place}")
             daemon.kept.append(c)
         return [Visits(daemon.http_port,
                        b"GET /api/v1/sessions?limit=1000 HTTP/1.1\r\n"
@@ -457,11 +449,9 @@ def sessions_of_one_name():
         places = set()
 
         def visit(i):
-            c = daemon.control()
-            c.version()
-            _, code, path = c.create_session(base="one/name",
-                                             uuid=struct.pack(">QQ", 1, i))
-            equal(code, relay.OK, f"session {i}")
+            c = daemon.peer()
+            _, _, path = c.create_session(base="one/name",
+                                          uuid=struct.pack(">QQ", 1, i))
             places.add(path)
             (daemon.out / path / "x").touch()
             c.close()
@@ -600,8 +590,7 @@ def whole_packets(n_sessions, *options):
         jets = [Jet(s.data.sock, packets(s.f, range(n)), once=True)
                 for s in sessions]
         with spraying(jets) as sent:
-            while sessions[0].control.pending(sessions[0].f, 20) != 0:
-                pass
+            sessions[0].control.wait_written(sessions[0].f, 20)
             check(sent.wait(60), "it is not sent")
             sessions[0].acknowledged = max(
                 seq for seq in (20, 50, 100, 200, 400) if

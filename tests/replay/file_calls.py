@@ -16,7 +16,6 @@ import concurrent.futures
 import os
 import random
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -86,13 +85,6 @@ class Faulty(relay.Daemon):
         except subprocess.TimeoutExpired:
             raise Failed("it does not end") from None
 
-    def remove(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
-        shutil.rmtree(self.top, ignore_errors=True)
-
 
 class Stream:
     def __init__(self, handle, channel):
@@ -114,6 +106,7 @@ class Peer:
         self.was_told = False   # that something could not be written
         self.has_ended = False  # early, refused or closed
         self.control, self.data = daemon.control(), daemon.data()
+        self.control.is_strict = False
         self.control.version()
         _, code, self.path = self.control.create_session(name="s", live=live)
         self.must(code)
@@ -227,11 +220,8 @@ class Watcher:
 
     def __init__(self, daemon):
         self.seen = []
-        self.v = viewer.Viewer(daemon)
-        self.v.connect()
-        self.session = self.v.find("s").id
-        self.streams = [s.id for s in self.v.ready(self.session)
-                        if not s.is_metadata]
+        self.v, self.session, streams = viewer.attached(daemon, "s")
+        self.streams = [s.id for s in streams if not s.is_metadata]
 
     def step(self):
         """False: nothing will come."""

@@ -17,7 +17,7 @@ import relay
 import small_disk
 import viewer
 from relay import check, equal
-from viewer import Live, Viewer
+from viewer import Live, attached, ids
 
 HTTP = ("--http", "tcp://127.0.0.1:0")
 
@@ -49,27 +49,21 @@ def names(daemon):
 
 
 def until(true, what, limit=relay.TIMEOUT):
-    end = time.monotonic() + limit
-    while not true():
-        check(time.monotonic() < end, what)
-        time.sleep(0.005)
+    relay.wait_until(what, true, limit)
 
 
 class Peer(Live):
     """Packets that may be lost: each tells its number."""
 
-    def put(self, size=65536):
+    def numbered(self, size=65536):
         seq, self.seq = self.seq, self.seq + 1
         payload = struct.pack(">Q", seq) * (size // 8)
-        self.data.packet(self.stream, seq, payload)
-        equal(self.control.index(self.stream, seq, size, begin=1000 * seq + 1,
-                                 end=1000 * seq + 999), relay.OK,
-              "SEND_INDEX is never refused")
+        self.put(self.stream, seq, payload, begin=1000 * seq + 1,
+                 end=1000 * seq + 999)
 
     def settle(self):
         """DATA_PENDING does not stay, whatever is lost."""
-        until(lambda: self.control.pending(self.stream, self.seq - 1) == 0,
-              "DATA_PENDING stays")
+        self.control.wait_written(self.stream, self.seq - 1)
 
     def found(self, where=None):
         """The numbers that are on the disk; everything is whole."""
@@ -91,9 +85,8 @@ class Peer(Live):
 
     def end(self):
         self.settle()
-        equal(self.control.close_stream(self.stream, self.seq - 1), relay.OK,
-              "CLOSE_STREAM")
-        equal(self.control.close_stream(self.meta), relay.OK, "CLOSE_STREAM")
+        self.control.close_stream(self.stream, self.seq - 1)
+        self.control.close_stream(self.meta)
         self.control.close()
         self.data.close()
 
@@ -107,11 +100,8 @@ class Watch:
     """A viewer of one session, read by hand."""
 
     def __init__(self, daemon, title):
-        self.viewer = Viewer(daemon)
-        self.viewer.connect()
-        streams = self.viewer.ready(self.viewer.find(title).id)
-        (self.stream,) = [s.id for s in streams if not s.is_metadata]
-        (self.meta,) = [s.id for s in streams if s.is_metadata]
+        self.viewer, _, streams = attached(daemon, title)
+        self.stream, self.meta = ids(streams)
 
     def next(self):
         """The number of the next packet; None: there is none now."""
@@ -139,12 +129,12 @@ def goes_on(daemon):
     peer = Peer(daemon, "full")
     watch = Watch(daemon, "full")
     for _ in range(5):
-        peer.put()
+        peer.numbered()
     peer.settle()
     equal(get(daemon, "/readyz")[0], 200, "/readyz")
     small_disk.fill(daemon)
     for _ in range(40):
-        peer.put()
+        peer.numbered()
     peer.settle()
     before = peer.found()
     equal(before, list(range(len(before))), "what is there")
@@ -154,9 +144,8 @@ def goes_on(daemon):
     until(lambda: get(daemon, "/readyz") == (503, "disk full\n"),
           f"/readyz says {get(daemon, '/readyz')}")
     # A session is admitted all the same, and nothing says that it is not.
-    other = daemon.control()
-    other.version()
-    equal(other.create_session(name="other")[1], relay.OK, "CREATE_SESSION")
+    other = daemon.peer()
+    other.create_session(name="other")
     other.close()
     text = json.loads(get(daemon, "/api/v1/status")[1])["state_text"]
     check("are admitted" in text and "disk is full" in text, text)
@@ -175,10 +164,10 @@ def goes_on(daemon):
     while lost(daemon) == 0 or peer.found()[-1] < first:
         check(time.monotonic() < began + 10, "not recorded 10 s after there was "
               "room")
-        peer.put()
+        peer.numbered()
         peer.settle()
     for _ in range(5):
-        peer.put()
+        peer.numbered()
     peer.settle()
     found = peer.found()
     equal(found[-6:], list(range(peer.seq - 6, peer.seq)), "afterwards")
@@ -202,7 +191,7 @@ def a_full_disk_ends_no_session():
 def begins_full(daemon):
     """Sessions and streams begin on a disk without blocks and inodes."""
     peer = Peer(daemon, "early")
-    peer.put()
+    peer.numbered()
     peer.settle()
     inodes = 0
     (daemon.out / "many").mkdir()
@@ -215,27 +204,23 @@ def begins_full(daemon):
     second = peer.add("ch_1")       # its file cannot be made
     third = peer.add("ch_2", path="ust/uid/1/64-bit")   # nor its folder
     meta = peer.add("metadata", path="ust/uid/1/64-bit")
-    equal(peer.control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+    peer.control.code(relay.STREAMS_SENT)
     peer.control.metadata(meta, b"waits")
     for stream in (second, third):
-        peer.data.packet(stream, 0, b"1" * 4096)
-        equal(peer.control.index(stream, 0, 4096), relay.OK, "SEND_INDEX")
-        until(lambda: peer.control.pending(stream, 0) == 0,
-              "DATA_PENDING stays")
+        peer.put(stream, 0, b"1" * 4096)
+        peer.control.wait_written(stream, 0)
     for i in range(inodes):
         (daemon.out / f"many/{i}").unlink()
     peer.control.metadata(meta, b" and comes")
     for stream in (second, third):
-        peer.data.packet(stream, 1, b"2" * 4096)
-        equal(peer.control.index(stream, 1, 4096), relay.OK, "SEND_INDEX")
-        until(lambda: peer.control.pending(stream, 1) == 0,
-              "DATA_PENDING stays")
+        peer.put(stream, 1, b"2" * 4096)
+        peer.control.wait_written(stream, 1)
     other = peer.dir.parent.parent / "1/64-bit"
     equal((peer.dir / "ch_1").read_bytes(), b"2" * 4096, "the second stream")
     equal((other / "ch_2").read_bytes(), b"2" * 4096, "the third stream")
     until(lambda: (other / "metadata").read_bytes() == b"waits and comes",
           "its metadata")
-    peer.put()
+    peer.numbered()
     peer.end()
 
 
@@ -248,7 +233,7 @@ def owes(daemon):
     peer = Peer(daemon, "owes")
     watch = Watch(daemon, "owes")
     small_disk.fill(daemon)
-    peer.put()
+    peer.numbered()
     parts = [bytes([65 + i]) * 100_000 for i in range(5)]
     for part in parts:
         peer.control.metadata(peer.meta, part)
@@ -263,7 +248,7 @@ def owes(daemon):
     while len(got) < len(whole):
         got += watch.viewer.metadata(watch.meta)[1]
     check(got == whole, "the viewer's metadata")
-    peer.put()
+    peer.numbered()
     peer.end()
 
 
@@ -295,8 +280,7 @@ def owe(daemon):
         time.sleep(0.001)
     calls = (written(daemon) - before) / times
     check(calls < 20, f"{calls} writes for each request of another")
-    peer.control.close()
-    peer.data.close()
+    peer.leave()
     until(lambda: metric(daemon, 'tracepulse_sessions{state="active"}') == 1 and
           metric(daemon, 'tracepulse_sessions{state="ending"}') == 0,
           "it does not end")
@@ -311,21 +295,19 @@ def many_streams_wait():
 def rotates(daemon):
     """Rotations while there is no room."""
     peer = Peer(daemon, "rotates")
-    peer.put()
+    peer.numbered()
     peer.settle()
     small_disk.fill(daemon)
-    peer.put()
-    equal(peer.control.create_chunk(1), relay.OK, "CREATE_TRACE_CHUNK")
-    equal(peer.control.rotate(1, (peer.meta, 0), (peer.stream, peer.seq)),
-          relay.OK, "ROTATE_STREAMS")
+    peer.numbered()
+    peer.control.create_chunk(1)
+    peer.control.rotate(1, (peer.meta, 0), (peer.stream, peer.seq))
     peer.control.metadata(peer.meta, b"again")
-    code, _ = peer.control.close_chunk(0, 0)
-    equal(code, relay.OK, "CLOSE_TRACE_CHUNK")
-    until(lambda: not peer.control.chunk_exists(0)[1], "it stays")
-    peer.put()
+    peer.control.close_chunk(0, 0)
+    peer.control.wait_gone(0)
+    peer.numbered()
     peer.settle()
     small_disk.make_room(daemon)
-    peer.put()
+    peer.numbered()
     peer.settle()
     (now,) = [p.parent for p in (daemon.out / peer.path).rglob("ch_0")
               if "archives" not in p.parts]
@@ -333,8 +315,7 @@ def rotates(daemon):
     equal((now / "metadata").read_bytes(), b"again", "its metadata")
     (then,) = (daemon.out / peer.path).rglob("archives/*/ust/uid/0/64-bit")
     equal(peer.found(then), [0], "in the archive")
-    peer.control.close()
-    peer.data.close()
+    peer.leave()
 
 
 def a_rotation():
@@ -345,15 +326,15 @@ def crashes(daemon):
     """kill -9 while the disk is full; the next start, too, has no room."""
     for size in (4096, 65536):
         peer = Peer(daemon, f"crash{size}")
-        peer.put(size)
+        peer.numbered(size)
         peer.settle()
         small_disk.fill(daemon)
         peer.control.metadata(peer.meta, b"x" * 5000)
         for _ in range(30):
-            peer.put(size)
+            peer.numbered(size)
         peer.settle()
         late = Peer(daemon, f"late{size}")
-        late.put(64)
+        late.numbered(64)
         late.settle()
         daemon.kill()
         daemon.start_again()
@@ -377,13 +358,12 @@ def leaves_nothing(daemon):
     before = all_ - 2 * all_ // 64      # of two workers
     until(lambda: small_disk.free(daemon) == before, "no reserve")
     peer = Peer(daemon, "short")
-    peer.put()
+    peer.numbered()
     peer.end()
     until(lambda: names(daemon) == {"h"}, "a name of its own stays")
     daemon.stop()
     subprocess.run(["rm", "-r", str(daemon.out / "h")], check=True)
     equal(small_disk.free(daemon), all_, "room at the end")
-    daemon.is_stopped = False
     daemon.start_again()
     until(lambda: small_disk.free(daemon) == before, "no reserve again")
     daemon.kill()

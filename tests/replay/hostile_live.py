@@ -11,13 +11,13 @@ import resource
 import select
 import struct
 import sys
-import threading
 import time
 
 import relay
 import viewer
 from relay import NONE, check, equal
-from viewer import Live, Viewer, Watched, bystanders
+from viewer import (Live, Viewer, Watched, attached, bystanders, clients,
+                    greeted, ids)
 
 MIB = 1 << 20
 SOON = 20  # seconds; for what takes milliseconds on an idle machine
@@ -31,31 +31,8 @@ COUNTED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") +
 
 
 def wait_for(what, condition, seconds=SOON):
-    until = time.monotonic() + seconds
-    while not condition():
-        check(time.monotonic() < until, f"not within {seconds} s: {what}")
-        time.sleep(0.01)
-
-
-def greeted(daemon, minor=4):
-    v = Viewer(daemon, minor)
-    equal(v.connect()[1:], (2, 15, 0), "CONNECT")
-    return v
-
-
-def attached(daemon, title, minor=4):
-    """(viewer, session id, streams)"""
-    v = Viewer(daemon, minor)
-    v.connect()
-    ident = v.find(title).id
-    return v, ident, v.ready(ident)
-
-
-def ids(streams):
-    """(data stream, metadata stream)"""
-    (data,) = [s.id for s in streams if not s.is_metadata]
-    (meta,) = [s.id for s in streams if s.is_metadata]
-    return data, meta
+    relay.wait_until(f"not within {seconds} s: {what}", lambda: condition(),
+                     seconds)
 
 
 def refused(v, stream, what):
@@ -268,13 +245,6 @@ def half_requests():
         wait_for("one client", lambda: clients(daemon, "good") == 1)
 
 
-def clients(daemon, title, minor=4):
-    v = greeted(daemon, minor)
-    found = v.find(title).clients
-    v.close()
-    return found
-
-
 def one_byte_at_a_time():
     """P24: the same dialogue as in whole segments."""
     with relay.Daemon() as daemon, bystanders(daemon) as good:
@@ -330,8 +300,7 @@ def flood_unread():
         for request in (viewer.id_request(viewer.NEXT_INDEX, good.meta),
                         viewer.frame(viewer.LIST),
                         viewer.packet_request(good.stream, 0, 4096)):
-            v = Viewer(daemon)
-            v.connect()
+            v = greeted(daemon)
             data, _ = ids(v.ready(good.id))
             equal(v.next_index(data).status, viewer.OK, "index")
             v.sock.setblocking(False)
@@ -414,11 +383,9 @@ def listing_of_1000_sessions():
     with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon) as good:
         crowd = []
         for n in range(count):
-            c = daemon.control()
-            c.version()
-            _, code, _ = c.create_session(
-                name=f"session-{n}", uuid=struct.pack(">QQ", 1, n), live=n)
-            equal(code, relay.OK, "CREATE_SESSION")
+            c = daemon.peer()
+            c.create_session(name=f"session-{n}",
+                             uuid=struct.pack(">QQ", 1, n), live=n)
             crowd.append(c)
         want = {f"session-{n}" for n in range(count)} | {"good"}
         for minor in 4, 15:

@@ -6,11 +6,10 @@ each reply compared byte by byte. Ids of sessions, streams and traces are the
 daemon's own and are translated."""
 import struct
 import sys
-import time
 
 import relay
 import viewer
-from relay import check, equal
+from relay import equal
 from viewer import Viewer
 
 DIALOGUES = relay.VECTORS / "live-dialogues"
@@ -70,33 +69,29 @@ class Stage:
         self.layout = [r for r in dialogue.replies(viewer.ATTACH)
                        if len(r) > 8][0]
         self.kept = []
-        watch = Viewer(daemon)
-        watch.connect()
+        watch = viewer.greeted(daemon)
         for record in sorted(records(listing, 4, SESSION_RECORD)):
             ident, timer = struct.unpack_from(">QI", record)
             name = c_string(record[84:])
             self._session(daemon, dialogue, name, timer,
                           is_read=not self.kept)
-            until = time.monotonic() + relay.TIMEOUT
-            while watch.find(name).streams != 3:
-                check(time.monotonic() < until, "streams are not listed")
+            relay.wait_until("streams are not listed", lambda:
+                             watch.find(name).streams == 3)
             self.sessions[ident] = watch.find(name).id
         watch.close()
 
     def _session(self, daemon, dialogue, name, timer, is_read):
         control, data = daemon.control(), daemon.data()
         control.version()
-        equal(control.create_session(
-            name=name, host="vm", live=timer,
-            uuid=name.encode().ljust(16))[1], relay.OK, "session")
-        equal(control.create_chunk(0), relay.OK, "chunk")
+        control.create_session(name=name, host="vm", live=timer,
+                               uuid=name.encode().ljust(16))
+        control.create_chunk(0)
         handles = {}
         for record in records(self.layout, 8, STREAM_RECORD):
             channel = c_string(record[4116:])
-            handles[channel], code = control.add_stream(
+            handles[channel], _ = control.add_stream(
                 channel, path=c_string(record[20:4116]))
-            equal(code, relay.OK, "stream")
-        equal(control.code(relay.STREAMS_SENT), relay.OK, "published")
+        control.code(relay.STREAMS_SENT)
         if is_read:
             self._fill(control, data, dialogue, handles)
         self.kept += [control, data]
@@ -112,13 +107,11 @@ class Stage:
                      if len(r) > 12]
         stream = handles["channel0_1"]
         data.packet(stream, 0, packet[12:])
-        equal(control.index(stream, 0, len(packet) - 12,
-                            content=index.content // 8, begin=index.begin,
-                            end=index.end, ctf=index.ctf), relay.OK, "index")
+        control.index(stream, 0, len(packet) - 12, content=index.content // 8,
+                      begin=index.begin, end=index.end, ctf=index.ctf)
         control.metadata(handles["metadata"], b"x")
         control.ask(relay.GET_CONFIGURATION, bytes(8), 12)
-        while control.pending(stream, 0) != 0:
-            time.sleep(0.002)
+        control.wait_written(stream, 0)
 
     def ours(self, ask):
         """A recorded request, with our ids."""

@@ -18,7 +18,7 @@ import time
 import relay
 import viewer
 from relay import check, equal
-from viewer import Live, Viewer, Watched
+from viewer import Live, Watched, clients, greeted, ids
 
 BIG = 16 << 20  # more than the sockets between hold
 # On two busy cores and with sanitizers, where threads stand still for seconds;
@@ -87,23 +87,9 @@ def at_work(daemon):
 
 def data_stream(v, title):
     """Attached to the session of that name, with an index: its stream."""
-    streams = v.ready(v.find(title).id)
-    (stream,) = [s.id for s in streams if not s.is_metadata]
+    stream, _ = ids(v.ready(v.find(title).id))
     equal(v.next_index(stream).status, viewer.OK, "index")
     return stream
-
-
-def greeted(daemon):
-    v = Viewer(daemon)
-    v.connect()
-    return v
-
-
-def clients(daemon, title):
-    v = greeted(daemon)
-    found = v.find(title).clients
-    v.close()
-    return found
 
 
 def no_client(daemon, title):
@@ -207,10 +193,9 @@ def killed_at_any_moment():
             killed(pid)
             no_client(daemon, "big")
             work.goes_on(1)
-        until = time.monotonic() + relay.TIMEOUT
-        while daemon.descriptors() > before:
-            check(time.monotonic() < until,
-                  f"{daemon.descriptors() - before} descriptors are left")
+        relay.wait_until(lambda: f"{daemon.descriptors() - before} "
+                         "descriptors are left",
+                         lambda: daemon.descriptors() <= before)
         s.finish()
 
 

@@ -18,7 +18,7 @@ import urllib.request
 import relay
 from relay import check, equal
 from viewer import (HUP, INACTIVE, OK, PACKET_OK, PERIOD_US, RETRY, Live,
-                    Viewer)
+                    attached)
 
 MIB = 1 << 20
 HTTP = ("--http", "tcp://127.0.0.1:0")
@@ -43,7 +43,7 @@ def content(stream, seq, size):
     return (head + hashlib.sha256(head).digest() * (size // 32))[:size]
 
 
-class Flow:
+class Flow(relay.Peer):
     """A live session of several streams."""
 
     def __init__(self, daemon, title, count, **fields):
@@ -52,7 +52,7 @@ class Flow:
         self.streams = [self.live.stream] + [
             self.live.add(f"ch_{i}") for i in range(1, count)]
         if count > 1:
-            equal(self.control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+            self.control.code(relay.STREAMS_SENT)
         self.seq = [0] * count
         self.now = 0
         self.dir = self.live.dir
@@ -60,16 +60,13 @@ class Flow:
     def packet(self, n, size=65536):
         seq, self.seq[n] = self.seq[n], self.seq[n] + 1
         self.now += 1000
-        self.data.packet(self.streams[n], seq, content(n, seq, size))
-        equal(self.control.index(self.streams[n], seq, size,
-                                 begin=self.now - 900, end=self.now), relay.OK,
-              "SEND_INDEX")
+        self.put(self.streams[n], seq, content(n, seq, size),
+                 begin=self.now - 900, end=self.now)
 
     def wait_written(self):
         for stream, seq in zip(self.streams, self.seq):
-            until = time.monotonic() + relay.TIMEOUT
-            while seq and self.control.pending(stream, seq - 1) != 0:
-                check(time.monotonic() < until, "DATA_PENDING stays")
+            if seq > 0:
+                self.control.wait_written(stream, seq - 1)
 
     def numbers(self, n, where=None):
         """The numbers of the packets of stream N on the disk, in order."""
@@ -87,12 +84,9 @@ class Flow:
 
     def close(self):
         for stream, seq in zip(self.streams, self.seq):
-            equal(self.control.close_stream(
-                stream, seq - 1 if seq else relay.NONE), relay.OK, "CLOSE_STREAM")
-        equal(self.control.close_stream(self.live.meta), relay.OK,
-              "CLOSE_STREAM")
-        self.control.close()
-        self.data.close()
+            self.control.close_stream(stream, seq - 1 if seq else relay.NONE)
+        self.control.close_stream(self.live.meta)
+        self.leave()
 
 
 def packets_of(path):
@@ -121,11 +115,9 @@ class Reader(threading.Thread):
 
     def __init__(self, daemon, title, count):
         super().__init__()
-        self.viewer = Viewer(daemon)
-        self.viewer.connect()
-        self.id = self.viewer.find(title).id
-        self.streams = {s.id: s for s in self.viewer.ready(
-            self.id, count=count + 1)}
+        self.viewer, self.id, streams = attached(daemon, title,
+                                                 count=count + 1)
+        self.streams = {s.id: s for s in streams}
         self.seen = collections.Counter()   # by stream
         self.missed, self.bytes, self.failure = 0, 0, None
 
@@ -306,14 +298,9 @@ def rotation_and_clear():
 
 def rotate(flow, chunk, command):
     c = flow.control
-    equal(c.create_chunk(chunk), relay.OK, "CREATE_TRACE_CHUNK")
-    equal(c.rotate(chunk, (flow.live.meta, 0), (flow.streams[0],
-                                                flow.seq[0])), relay.OK,
-          "ROTATE_STREAMS")
-    equal(c.close_chunk(chunk - 1, command)[0], relay.OK, "CLOSE_TRACE_CHUNK")
-    until = time.monotonic() + relay.TIMEOUT
-    while c.chunk_exists(chunk - 1)[1]:
-        check(time.monotonic() < until, "the chunk stays")
+    c.next_chunk(chunk, command, (flow.live.meta, 0),
+                 (flow.streams[0], flow.seq[0]))
+    c.wait_gone(chunk - 1)
 
 
 def current(daemon, flow):
@@ -332,22 +319,16 @@ def closed_streams():
         equal(control.create_session(
             name="short", uuid=hashlib.md5(b"short").digest(),
             live=PERIOD_US)[1:], (relay.OK, flow.live.path), "CREATE_SESSION")
-        equal(control.create_chunk(0), relay.OK, "CREATE_TRACE_CHUNK")
-        kernel, code = control.add_stream("k_0", path="kernel")
-        equal(code, relay.OK, "ADD_STREAM")
+        control.create_chunk(0)
+        kernel, _ = control.add_stream("k_0", path="kernel")
         for i in range(30):
             stream = flow.live.add(f"x_{i}")
             for seq in range(4):
-                flow.data.packet(stream, seq, bytes(65536))
-                equal(flow.control.index(stream, seq, 65536), relay.OK,
-                      "SEND_INDEX")
-            equal(flow.control.close_stream(stream, 3), relay.OK,
-                  "CLOSE_STREAM")
+                flow.put(stream, seq, bytes(65536))
+            flow.control.close_stream(stream, 3)
             data.packet(kernel, i, bytes(65536))
-            equal(control.index(kernel, i, 65536), relay.OK, "SEND_INDEX")
-        until = time.monotonic() + relay.TIMEOUT
-        while control.pending(kernel, 29) != 0:
-            check(time.monotonic() < until, "DATA_PENDING stays")
+            control.index(kernel, i, 65536)
+        control.wait_written(kernel, 29)
         check(used(daemon.out) < 2.6 * MIB,
               f"{used(daemon.out) / MIB:.2f} MiB on the disk")
         check(len(list(flow.dir.glob("x_*"))) < 32, "files stay")
@@ -364,7 +345,6 @@ def whom_it_concerns():
         config = daemon.top / "relayd.conf"
         config.write_text("[relayd]\nlive-window = 1M\n")
         daemon.command[daemon.command.index("/dev/null")] = str(config)
-        daemon.is_stopped = False
         daemon.start_again()
         plain = relay.Session(daemon, "plain")
         live = Live(daemon, "live")
@@ -372,12 +352,9 @@ def whom_it_concerns():
         for seq in range(40):
             plain.packet(65536, 0)
             live.packet(65536, 0)
-            live.data.packet(ring, seq, content(ring, seq, 65536))
-            equal(live.control.index(ring, seq, 65536), relay.OK, "SEND_INDEX")
+            live.put(ring, seq, content(ring, seq, 65536))
         live.wait_written()
-        until = time.monotonic() + relay.TIMEOUT
-        while live.control.pending(ring, 39) != 0:
-            check(time.monotonic() < until, "DATA_PENDING stays")
+        live.control.wait_written(ring, 39)
         plain.finish()
         check(len(list(live.dir.glob("ch_0_*"))) < 17, "no window")
         equal(len(list(live.dir.glob("ring_*"))), 40, "files of the ring")
@@ -401,11 +378,8 @@ def tiny_files():
         live = Live(daemon, "tiny")
         tiny = live.add("tiny", size=2)
         for seq in range(500):
-            live.data.packet(tiny, seq, b"xy")
-            equal(live.control.index(tiny, seq, 2), relay.OK, "SEND_INDEX")
-        until = time.monotonic() + relay.TIMEOUT
-        while live.control.pending(tiny, 499) != 0:
-            check(time.monotonic() < until, "DATA_PENDING stays")
+            live.put(tiny, seq, b"xy")
+        live.control.wait_written(tiny, 499)
         equal(len(list(live.dir.glob("tiny_*"))), 1, "files")
         equal((live.dir / "tiny_0").read_bytes(), 500 * b"xy", "packets")
 

@@ -10,7 +10,7 @@ import sys
 import ctf
 import relay
 from relay import equal
-from viewer import Viewer
+from viewer import greeted
 
 STAMP = "20200101-000004"
 
@@ -28,13 +28,12 @@ def stream_request(minor, channel, path, size=0, count=0):
             + (struct.pack(">QQ", size, count) if minor >= 2 else b""))
 
 
-class Old:
+class Old(relay.Peer):
     """A peer's session with one data stream and its metadata."""
 
     def __init__(self, daemon, minor, name, path, live=0, ring=(0, 0)):
+        super().__init__(daemon, minor)
         self.daemon, self.minor = daemon, minor
-        self.control, self.data = daemon.control(), daemon.data()
-        self.control.version(minor)
         self.id, code = struct.unpack(">QI", self.control.ask(
             relay.CREATE_SESSION, names(name, live) if minor >= 4 else b"",
             12))
@@ -42,8 +41,7 @@ class Old:
         self.stream = self.add("ch0_0", path, *ring)
         self.meta = self.add("metadata", path)
         if minor >= 4:
-            equal(self.control.code(relay.STREAMS_SENT), relay.OK,
-                  "STREAMS_SENT")
+            self.control.code(relay.STREAMS_SENT)
 
     def add(self, channel, path, size=0, count=0):
         blob = stream_request(self.minor, channel, path, size, count)
@@ -62,17 +60,14 @@ class Old:
         for seq in range(count):
             self.data.packet(self.stream, seq, content(seq), 96)
             if self.minor >= 4:
-                equal(self.index(seq, 4096), relay.OK, "SEND_INDEX")
-        relay.wait_until(
-            "DATA_PENDING stays 1",
-            lambda: self.control.pending(self.stream, count - 1) == 0)
+                self.index(seq, 4096)
+        self.control.wait_written(self.stream, count - 1)
 
     def finish(self, last, metadata=b"text"):
         self.control.metadata(self.meta, metadata)
         self.control.close_stream(self.meta)
-        equal(self.control.close_stream(self.stream, last), relay.OK, "close")
-        self.control.close()
-        self.data.close()
+        self.control.close_stream(self.stream, last)
+        self.leave()
 
 
 def streams_of(minor):
@@ -84,8 +79,8 @@ def streams_of(minor):
             "/ust", "//ust") + "/")
         peer.packets(3)
         beacon = relay.index_request(peer.stream, 2, 0, end=9)
-        equal(peer.control.code(relay.SEND_INDEX, beacon if minor >= 8 else
-                                beacon[:64]), relay.OK, "beacon")
+        peer.control.code(relay.SEND_INDEX,
+                          beacon if minor >= 8 else beacon[:64])
         peer.finish(2)
         folder = daemon.out / where
         equal((folder / "ch0_0").read_bytes(), b"".join(
@@ -110,8 +105,8 @@ def rings_and_metadata():
         peer.packets(7)
         for text in (b"one", b"two"):
             peer.control.metadata(peer.meta, text)
-            equal(peer.control.code(relay.RESET_METADATA, struct.pack(
-                ">QQ", peer.meta, 1)), relay.OK, "RESET_METADATA")
+            peer.control.code(relay.RESET_METADATA,
+                              struct.pack(">QQ", peer.meta, 1))
         peer.finish(6)
         folder = daemon.out / where
         equal((folder / "metadata").read_bytes(), b"text", "metadata")
@@ -165,8 +160,7 @@ def a_trace_begins_again():
             peer.control.metadata(peer.meta, b"text" * (round_ + 1))
             peer.control.close_stream(peer.meta)
             peer.control.close_stream(peer.stream, round_)
-        peer.control.close()
-        peer.data.close()
+        peer.leave()
         for round_, suffix in enumerate(("", "-1", "-2")):
             folder = daemon.out / (where + suffix)
             equal((folder / "metadata").read_bytes(), b"text" * (round_ + 1),
@@ -183,8 +177,7 @@ def nothing_of_another_is_touched():
         peer.packets(2)
         peer.finish(1)
         before = daemon.tree()
-        again = daemon.control()
-        again.version(10)
+        again = daemon.peer(10)
         again.ask(relay.CREATE_SESSION, names("oldsess"), 12)
         for channel in ("ch0_0", "metadata"):
             blob = stream_request(10, channel, where)
@@ -231,11 +224,9 @@ def rings_of_2_2():
 def sessions_without_names():
     """In the log they are "-"; viewers do not see them."""
     with relay.Daemon("-v") as daemon:
-        viewer = Viewer(daemon)
-        viewer.connect()
+        viewer = greeted(daemon)
         viewer.create()
-        control = daemon.control()
-        control.version(3)
+        control = daemon.peer(3)
         ident, code = struct.unpack(
             ">QI", control.ask(relay.CREATE_SESSION, b"", 12))
         equal(code, relay.OK, "CREATE_SESSION")
@@ -244,9 +235,7 @@ def sessions_without_names():
                 3, channel, f"/oldhost//oldsess-{STAMP}//ust/"), 12)
         equal(viewer.list(), [], "sessions")
         control.close()
-        relay.wait_until("its end is not in the log", lambda:
-                         f" session={ident}/- control connection ended\n"
-                         in daemon.log_text())
+        daemon.wait_log(f" session={ident}/- control connection ended\n")
         viewer.close()
 
 

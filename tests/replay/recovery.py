@@ -138,10 +138,8 @@ def closed_files_stay_until_they_are_synced():
         page = journal_of(daemon).read_bytes()
         ino = (s.dir / "ch_0").stat().st_ino
         check(struct.pack("=Q", ino) in page, "the closed file is gone")
-        until = time.monotonic() + 60
-        while any(daemon.out.glob(PREFIX + "*")):
-            check(time.monotonic() < until, "the journal stays")
-            time.sleep(0.02)
+        relay.wait_until("the journal stays",
+                         lambda: not daemon.journals(), 60)
 
 
 def the_end_does_not_wait_for_a_round():
@@ -151,7 +149,7 @@ def the_end_does_not_wait_for_a_round():
         s.finish()
         journal_of(daemon)
         daemon.stop()
-        equal(list(daemon.out.glob(PREFIX + "*")), [], "journals")
+        equal(daemon.journals(), [], "journals")
         s.check()
 
 
@@ -181,8 +179,7 @@ def an_index_file_has_its_header():
 def many_streams_of_an_old_peer():
     """4,000 in one folder, each a root of its own."""
     with relay.Daemon(workers=1) as daemon:
-        control = daemon.control()
-        control.version(4)
+        control = daemon.peer(4)
         control.ask(relay.CREATE_SESSION, old_peers.names("s"), 12)
         path = f"oldhost/s-{old_peers.STAMP}/ust/uid/0/64-bit"
         for n in range(4000):
@@ -196,10 +193,9 @@ def many_streams_of_an_old_peer():
         for file in files[::100]:
             file.write_bytes(b"torn")
         restart(daemon)
-        until = time.monotonic() + 60
-        while any(f.stat().st_size for f in files):
-            check(time.monotonic() < until, "torn data stays")
-            time.sleep(0.05)
+        relay.wait_until("torn data stays", lambda: not any(f.stat().st_size
+                                                            for f in files),
+                         60)
 
 
 def sparse_files_with_a_journals_name():

@@ -32,6 +32,8 @@ PROGRAM = os.path.abspath(os.environ.get("RELAYD", "./tracepulse-relayd"))
 (SEND_INDEX, STREAMS_SENT, RESET_METADATA, ROTATE_STREAMS, CREATE_CHUNK,
  CLOSE_CHUNK, CHUNK_EXISTS, GET_CONFIGURATION) = (
      13, 16, 17, 18, 19, 20, 21, 22)
+NAMES = {number: name for name, number in globals().items()
+         if isinstance(number, int)}
 OK, UNKNOWN, FATAL, NO_MEMORY, INVALID, PROTOCOL, FILE = (
     10, 11, 25, 26, 97, 152, 153)
 NONE = 0xffffffffffffffff
@@ -48,12 +50,13 @@ def check(condition, text):
         raise Failed(text)
 
 
-def wait_until(text, condition):
-    """It fails with TEXT if that takes longer than TIMEOUT."""
-    until = time.monotonic() + TIMEOUT
+def wait_until(text, condition, seconds=TIMEOUT):
+    """Fails with TEXT, or what it returns, if that takes longer."""
+    until = time.monotonic() + seconds
     while not condition():
-        check(time.monotonic() < until, text)
-        time.sleep(0.01)
+        if time.monotonic() > until:
+            raise Failed(text() if callable(text) else text)
+        time.sleep(0.005)
 
 
 def equal(got, want, what):
@@ -81,10 +84,9 @@ def soon(look):
 
 def remove(top):
     """With all that is in it, though a daemon makes or removes files there."""
-    until = time.monotonic() + TIMEOUT
-    while top.exists():
-        shutil.rmtree(top, ignore_errors=True)
-        check(time.monotonic() < until, f"{top} cannot be removed")
+    wait_until(f"{top} cannot be removed",
+               lambda: shutil.rmtree(top, ignore_errors=True) or
+               not top.exists())
 
 
 def state_of(path):
@@ -105,7 +107,7 @@ class Daemon:
 
     def __init__(self, *options, env=None, limit=None, workers=2,
                  fds=(), prefix=()):
-        self.is_stopped = False
+        self.is_stopped, self.process = False, None
         self.source = "127.0.0.1"  # of connections to it
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-replay-"))
         self.out = self.top / "out"
@@ -123,7 +125,11 @@ class Daemon:
                         "--workers", str(workers), *options]
         self.rundir, self.environment, self.limit = rundir, full, limit
         self.fds = fds          # inherited, with their numbers
-        self._start()
+        try:
+            self._start()
+        except BaseException:
+            self.remove()
+            raise
 
     def _start(self):
         self.process = subprocess.Popen(
@@ -143,24 +149,29 @@ class Daemon:
 
     def start_again(self):
         """What a crash left may still be cut when it serves: recovered()."""
+        self.is_stopped = False
         self._start()
 
+    def journals(self):
+        return [p.name for p in self.out.glob(".tracepulse-journal.*")]
+
     def recovered(self):
-        """Until the start has done with what was left; there is no session."""
-        until = time.monotonic() + TIMEOUT
-        while left := [p.name for p in self.out.glob(".tracepulse-journal.*")]:
-            check(time.monotonic() < until, f"journals left: {left}")
-            time.sleep(0.005)
+        """Waits until recovery is done; there must be no session."""
+        wait_until(lambda: f"journals left: {self.journals()}",
+                   lambda: not self.journals())
+
+    def serve_from(self, path):
+        """After stop(): another output directory."""
+        self.command[self.command.index("-o") + 1] = str(path)
+        self.out = pathlib.Path(path)
+        self.start_again()
 
     def pause(self):
         """SIGSTOP, until each of its threads stands still."""
         self.process.send_signal(signal.SIGSTOP)
-        until = time.monotonic() + TIMEOUT
         tasks = f"/proc/{self.process.pid}/task"
-        while any(state_of(f"{tasks}/{t}/stat") not in "Tt"
-                  for t in os.listdir(tasks)):
-            check(time.monotonic() < until, "the daemon does not stop")
-            time.sleep(0.001)
+        wait_until("the daemon does not stop", lambda: all(
+            state_of(f"{tasks}/{t}/stat") in "Tt" for t in os.listdir(tasks)))
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
@@ -179,21 +190,29 @@ class Daemon:
         self.log.flush()
         return (self.top / "log").read_text(errors="replace")
 
+    def wait_log(self, text, times=1):
+        wait_until(lambda: f"not logged: {text!r}, but {self.log_text()}",
+                   lambda: self.log_text().count(text) >= times)
+
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *rest):
         try:
-            if kind is None and not self.is_stopped:
-                self.stop()
-            else:
+            if kind is not None:
                 print(self.log_text())
+            elif not self.is_stopped:
+                self.stop()
         finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-            self.log.close()
-            shutil.rmtree(self.top, ignore_errors=True)
+            self.remove()
+
+    def remove(self):
+        """It ends at once, and leaves nothing."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.top, ignore_errors=True)
 
     def stop(self, seconds=TIMEOUT):
         check(self.process.poll() is None,
@@ -269,6 +288,12 @@ class Daemon:
     def control(self):
         return Control(self.connect(self.control_port))
 
+    def peer(self, minor=13):
+        """A control connection on which versions have been exchanged."""
+        control = self.control()
+        control.version(minor)
+        return control
+
     def data(self):
         return Data(self.connect(self.data_port))
 
@@ -329,57 +354,87 @@ class Data(Connection):
 
 
 class Control(Connection):
+    """Requests of a peer. The code of each reply must be WANT; None: any."""
+
+    is_strict = True    # False: WANT does not count
+
     def ask(self, command, payload=b"", size=4):
         self.send(frame(command, payload))
         return self.read(size)
 
-    def code(self, command, payload=b""):
-        return struct.unpack(">I", self.ask(command, payload))[0]
+    def code(self, command, payload=b"", want=OK):
+        return self.expect(command, want, *struct.unpack(
+            ">I", self.ask(command, payload)))
+
+    def expect(self, command, want, code):
+        check(want in (None, code) or not self.is_strict,
+              f"{NAMES.get(command, command)}: code {code}, want {want}")
+        return code
 
     def version(self, minor=13, major=2):
         return struct.unpack(
             ">II", self.ask(VERSION, struct.pack(">II", major, minor), 8))
 
-    def create_session(self, **fields):
+    def create_session(self, want=OK, **fields):
         """(session id, code, output path)"""
         self.send(session_request(**fields))
         ident, code, size = struct.unpack(">QII", self.read(16))
+        self.expect(CREATE_SESSION, want, code)
         return ident, code, self.read(size).rstrip(b"\0").decode()
 
-    def add_stream(self, channel, path="ust/uid/0/64-bit", size=0, count=0):
+    def add_stream(self, channel, path="ust/uid/0/64-bit", size=0, count=0,
+                   want=OK):
         """(handle, code)"""
         self.send(stream_request(channel, path, size, count))
-        return struct.unpack(">QI", self.read(12))
+        handle, code = struct.unpack(">QI", self.read(12))
+        return handle, self.expect(ADD_STREAM, want, code)
 
-    def create_chunk(self, ident, when=1_800_000_000, name=None):
-        return self.code(CREATE_CHUNK, chunk_request(ident, when, name))
+    def create_chunk(self, ident, when=1_800_000_000, name=None, want=OK):
+        return self.code(CREATE_CHUNK, chunk_request(ident, when, name), want)
 
-    def close_chunk(self, ident, command=None, when=1_800_000_001):
+    def close_chunk(self, ident, command=None, when=1_800_000_001, want=OK):
         """(code, path)"""
         code, size = struct.unpack(">II", self.ask(
             CLOSE_CHUNK, struct.pack(">QQBI", ident, when, command is not None,
                                      command or 0), 8))
+        self.expect(CLOSE_CHUNK, want, code)
         return code, self.read(size).rstrip(b"\0").decode()
+
+    def next_chunk(self, chunk, command, *positions):
+        """CHUNK follows the one before, with which COMMAND is done."""
+        self.create_chunk(chunk)
+        self.rotate(chunk, *positions)
+        return self.close_chunk(chunk - 1, command)[1]
 
     def chunk_exists(self, ident):
         return struct.unpack(">IB", self.ask(
             CHUNK_EXISTS, struct.pack(">Q", ident), 5))
 
-    def index(self, stream, seq, size, **fields):
-        return self.code(SEND_INDEX, index_request(stream, seq, size, **fields))
+    def wait_gone(self, chunk):
+        wait_until(f"chunk {chunk} stays",
+                   lambda: self.chunk_exists(chunk) == (OK, 0))
+
+    def index(self, stream, seq, size, want=OK, **fields):
+        return self.code(SEND_INDEX,
+                         index_request(stream, seq, size, **fields), want)
 
     def metadata(self, stream, content, padding=0):
         self.send(frame(SEND_METADATA,
                         struct.pack(">QI", stream, padding) + content))
 
-    def rotate(self, chunk, *positions):
-        return self.code(ROTATE_STREAMS, rotate_request(chunk, *positions))
+    def rotate(self, chunk, *positions, want=OK):
+        return self.code(ROTATE_STREAMS, rotate_request(chunk, *positions),
+                         want)
 
-    def close_stream(self, stream, last=NONE):
-        return self.code(CLOSE_STREAM, struct.pack(">QQ", stream, last))
+    def close_stream(self, stream, last=NONE, want=OK):
+        return self.code(CLOSE_STREAM, struct.pack(">QQ", stream, last), want)
 
     def pending(self, stream, last):
-        return self.code(DATA_PENDING, struct.pack(">QQ", stream, last))
+        return self.code(DATA_PENDING, struct.pack(">QQ", stream, last), None)
+
+    def wait_written(self, stream, last):
+        wait_until("DATA_PENDING stays",
+                   lambda: self.pending(stream, last) == 0)
 
 
 def session_request(name="s", host="h", base="", uuid=b"u" * 16, peer=0,
@@ -421,61 +476,76 @@ def rotate_request(chunk, *positions):
         chunk or 0) + b"".join(struct.pack(">QQ", *p) for p in positions)
 
 
-class Session:
+class Peer:
+    """A control and a data connection."""
+
+    def __init__(self, daemon, minor=13):
+        self.control, self.data = daemon.peer(minor), daemon.data()
+
+    def put(self, stream, seq, payload, padding=0, **fields):
+        """A packet and its record."""
+        self.data.packet(stream, seq, payload, padding)
+        self.control.index(stream, seq, len(payload) + padding,
+                           content=len(payload), **fields)
+
+    def add(self, channel, **fields):
+        return self.control.add_stream(channel, **fields)[0]
+
+    def leave(self):
+        self.control.close()
+        self.data.close()
+
+
+class Session(Peer):
     """A session with a chunk, a data stream and a metadata stream."""
 
     def __init__(self, daemon, name="good", minor=13, **fields):
+        super().__init__(daemon, minor)
         self.daemon = daemon
-        self.control = daemon.control()
-        self.data = daemon.data()
-        self.control.version(minor)
         fields.setdefault("uuid", hashlib.md5(name.encode()).digest())
-        self.id, code, self.path = self.control.create_session(
+        self.id, _, self.path = self.control.create_session(
             name=name, **fields)
-        equal(code, OK, f"{name}: CREATE_SESSION")
-        equal(self.control.create_chunk(0), OK, f"{name}: CREATE_TRACE_CHUNK")
+        self.control.create_chunk(0)
         self.stream = self.add("ch_0")
         self.meta = self.add("metadata")
-        equal(self.control.code(STREAMS_SENT), OK, f"{name}: STREAMS_SENT")
+        self.control.code(STREAMS_SENT)
         self.seq = 0
         self.written = b""
         self.offsets = []
         self.dir = daemon.out / self.path / "ust/uid/0/64-bit"
 
-    def add(self, channel, **fields):
-        handle, code = self.control.add_stream(channel, **fields)
-        equal(code, OK, f"ADD_STREAM {channel}")
-        return handle
-
     def packet(self, size=4000, padding=96, **fields):
         payload = hashlib.sha256(
             f"{self.path} {self.seq}".encode()).digest() * (size // 32 + 1)
-        payload = payload[:size]
-        self.data.packet(self.stream, self.seq, payload, padding)
-        equal(self.control.index(self.stream, self.seq, size + padding,
-                                 content=size, **fields), OK, "SEND_INDEX")
+        self.put(self.stream, self.seq, payload[:size], padding, **fields)
         self.offsets.append(len(self.written))
-        self.written += payload + bytes(padding)
+        self.written += payload[:size] + bytes(padding)
         self.seq += 1
 
+    def packets(self, count, **fields):
+        """Until they are written."""
+        for _ in range(count):
+            self.packet(**fields)
+        self.wait_written()
+
     def wait_written(self):
-        if self.seq == 0:
-            return
-        wait_until(
-            "DATA_PENDING stays 1",
-            lambda: self.control.pending(self.stream, self.seq - 1) == 0)
+        if self.seq > 0:
+            self.control.wait_written(self.stream, self.seq - 1)
+
+    def next_chunk(self, chunk, command=0):
+        """As the control connection's, at the packet that comes next."""
+        return self.control.next_chunk(
+            chunk, command, (self.stream, self.seq), (self.meta, 0))
 
     def finish(self):
         """Close in order, then look at what is on disk."""
         self.control.metadata(self.meta, b"meta", 4092)
         self.wait_written()
         self.control.close_stream(self.meta)
-        equal(self.control.close_stream(
-            self.stream, self.seq - 1 if self.seq > 0 else NONE), OK,
-            "CLOSE_STREAM")
+        self.control.close_stream(self.stream,
+                                  self.seq - 1 if self.seq > 0 else NONE)
         self.check()
-        self.control.close()
-        self.data.close()
+        self.leave()
 
     def check(self):
         check((self.dir / "ch_0").read_bytes() == self.written,

@@ -97,7 +97,6 @@ def start(**limits):
     """With a file of settings that set_limits() writes anew."""
     daemon = relay.Daemon("-v")
     daemon.stop()
-    daemon.is_stopped = False
     daemon.command += ["-f", str(daemon.top / "conf")]
     write_settings(daemon, **limits)
     daemon.start_again()
@@ -180,8 +179,7 @@ def a_viewer_reads_on():
         for _ in range(3):
             s.packet()
         s.wait_written()
-        v = viewer.Viewer(daemon)
-        v.connect()
+        v = viewer.greeted(daemon)
         v.create()
         session = v.find("live")
         v.attach(session.id)
@@ -331,15 +329,13 @@ def names_like_notes():
     """A peer that calls itself as the relay's own files."""
     with start() as daemon:
         for name in (".tracepulse-notes", ".tracepulse-journal.0123456789abcdef"):
-            c = daemon.control()
-            c.version()
-            check(c.create_session(name="x", host=name)[1] != relay.OK, name)
+            c = daemon.peer()
+            c.create_session(name="x", host=name, want=relay.FATAL)
             c.close()
             check(not (daemon.out / name).exists(), name)
         first = record(daemon, "first")
         wait_finished(daemon, first)
         daemon.stop()
-        daemon.is_stopped = False
         daemon.start_again()
         check(str(first.relative_to(daemon.out)) in stored(daemon), "notes")
         set_limits(daemon, max_use="1k")
@@ -369,7 +365,6 @@ def damaged_notes():
         notes = daemon.notes()
         bad = notes.read_bytes()[:8192] + os.urandom(8192)
         notes.write_bytes(bad)
-        daemon.is_stopped = False
         daemon.start_again()
         set_limits(daemon, max_use="1k")
         wait_until("refused", lambda: "damaged" in daemon.log_text())
@@ -393,7 +388,6 @@ def foreign_notes():
                  another_version):
         with start() as daemon:
             daemon.stop()
-            daemon.is_stopped = False
             make(daemon.notes())
             daemon.start_again()
             one = record(daemon, "one")
@@ -476,10 +470,9 @@ def chunks():
             for _ in range(4):
                 s.packet(65440, 96)
             s.wait_written()
-            equal(s.control.create_chunk(n, 1_800_000_000 + n), relay.OK,
-                  "chunk")
-            equal(s.control.rotate(n, (s.stream, s.seq), (s.meta, 0)), relay.OK, "rotate")
-            equal(s.control.close_chunk(n - 1, 0)[0], relay.OK, "close")
+            s.control.create_chunk(n, 1_800_000_000 + n)
+            s.control.rotate(n, (s.stream, s.seq), (s.meta, 0))
+            s.control.close_chunk(n - 1, 0)
         wait_until("archives", lambda: len(
             list((top / "archives").iterdir())) == 4)
         archives = sorted((top / "archives").iterdir())
@@ -495,8 +488,7 @@ def chunks():
         set_limits(daemon)
         s.packet()
         s.wait_written()
-        s.control.close()
-        s.data.close()
+        s.leave()
         wait_finished(daemon, top)
         set_limits(daemon, max_use="700k")
         wait_gone(archives[0], archives[2])
@@ -515,19 +507,16 @@ def snapshots():
     """Finished snapshots go one by one, and their session at last."""
     with start() as daemon:
         for n in range(3):
-            c = daemon.control()
-            c.version()
-            _, code, path = c.create_session(
-                name="snap", snapshot=1, uuid=b"u" * 16)
-            equal(code, relay.OK, "session")
-            equal(c.create_chunk(0, name=f"snapshot-{n}"), relay.OK, "chunk")
-            handle, code = c.add_stream("ch")
-            equal(code, relay.OK, "stream")
+            c = daemon.peer()
+            _, _, path = c.create_session(name="snap", snapshot=1,
+                                          uuid=b"u" * 16)
+            c.create_chunk(0, name=f"snapshot-{n}")
+            handle, _ = c.add_stream("ch")
             d = daemon.data()
             d.packet(handle, 0, ctf.packet(0), 65456)
             time.sleep(0.05)
-            equal(c.close_stream(handle, 0), relay.OK, "close")
-            equal(c.close_chunk(0)[0], relay.OK, "close")
+            c.close_stream(handle, 0)
+            c.close_chunk(0)
             c.close()
             d.close()
             wait_finished(daemon, daemon.out / path / f"snapshot-{n}")
@@ -634,7 +623,6 @@ def moves_and_copies():
         subprocess.run(["cp", "-a", moved, daemon.out], check=True)
 
         def again(out):
-            daemon.is_stopped = False
             daemon.command[daemon.command.index("-o") + 1] = str(out)
             daemon.out = out
             daemon.start_again()
@@ -739,7 +727,6 @@ def forge(daemon, n):
     """Notes of N finished sessions, whose directories are there, as a relay
     that was here before has written them."""
     daemon.stop()
-    daemon.is_stopped = False
     paths = [f"h/old-{i}" for i in range(n)]
     for path in paths:
         ust = daemon.out / path / "ust"
@@ -756,7 +743,6 @@ def forge(daemon, n):
 
 def write_notes(daemon, entries):
     """Into the file that a relay has made."""
-    daemon.is_stopped = False
     daemon.start_again()
     stored(daemon)
     daemon.kill()
@@ -774,11 +760,8 @@ def round_trips(session, until):
     took = []
     while not until():
         began = time.monotonic()
-        session.data.packet(session.stream, session.seq, bytes(4096))
-        equal(session.control.index(session.stream, session.seq, 4096),
-              relay.OK, "SEND_INDEX")
-        while session.control.pending(session.stream, session.seq) != 0:
-            pass
+        session.put(session.stream, session.seq, bytes(4096))
+        session.control.wait_written(session.stream, session.seq)
         session.seq += 1
         took.append((time.monotonic() - began) * 1000)
         time.sleep(0.002)
@@ -819,15 +802,13 @@ def a_bystander_is_not_delayed():
                                     ("after", after))))
         usual = max(statistics.median(before), statistics.median(after))
         check(statistics.median(during) < 2 * usual + 10, "it is felt")
-        s.control.close()
-        s.data.close()
+        s.leave()
 
 
 def many_at_the_start():
     """With notes of 100,000 directories it listens in time."""
     with start() as daemon:
         daemon.stop()
-        daemon.is_stopped = False
         write_notes(daemon, [(f"h/old-{i}", i + 1, 1) for i in range(100000)])
         began = time.monotonic()
         daemon.start_again()
@@ -857,8 +838,7 @@ def cut_before_their_metadata():
         good.finish()
         early.packet()
         early.wait_written()
-        early.control.close()
-        early.data.close()
+        early.leave()
         wait_finished(daemon, daemon.out / early.path, daemon.out / good.path)
         wait_until("early", lambda: unreadable() == {"early"})
         equal(lines(), ["early"], "lines")

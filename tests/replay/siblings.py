@@ -16,44 +16,30 @@ NAMES = {0: "20270115T080000+0000-0", 1: "20270115T080000+0000-1"}
 ARCHIVED_0 = "20270115T080000+0000-20270115T080001+0000-0"
 
 
-class Domain:
+class Domain(relay.Peer):
     """One consumer daemon of a tracing session: a control connection, a data
     connection, one stream, its metadata."""
 
     def __init__(self, daemon, path, **fields):
+        super().__init__(daemon)
         self.path, self.out, self.seq = path, daemon.out, 0
-        self.control, self.data = daemon.control(), daemon.data()
-        self.control.version()
-        self.id, code, self.dir = self.control.create_session(**fields)
-        equal(code, relay.OK, "CREATE_SESSION")
+        self.id, _, self.dir = self.control.create_session(**fields)
 
     def streams(self):
-        self.stream, code = self.control.add_stream("c_0", path=self.path)
-        equal(code, relay.OK, "ADD_STREAM")
-        self.meta, code = self.control.add_stream("metadata", path=self.path)
-        equal(code, relay.OK, "ADD_STREAM")
-        equal(self.control.code(relay.STREAMS_SENT), relay.OK, "STREAMS_SENT")
+        self.stream = self.add("c_0", path=self.path)
+        self.meta = self.add("metadata", path=self.path)
+        self.control.code(relay.STREAMS_SENT)
 
     def packet(self):
-        self.data.packet(self.stream, self.seq, bytes([self.seq]) * 4096)
-        equal(self.control.index(self.stream, self.seq, 4096), relay.OK,
-              "SEND_INDEX")
+        self.put(self.stream, self.seq, bytes([self.seq]) * 4096)
         self.seq += 1
 
     def settle(self):
-        relay.wait_until(
-            "DATA_PENDING stays 1",
-            lambda: self.control.pending(self.stream, self.seq - 1) == 0)
+        self.control.wait_written(self.stream, self.seq - 1)
 
     def rotate(self, chunk):
-        equal(self.control.rotate(chunk, (self.stream, self.seq)), relay.OK,
-              "ROTATE_STREAMS")
-        equal(self.control.rotate(chunk, (self.meta, 0)), relay.OK,
-              "ROTATE_STREAMS")
-
-    def end(self):
-        self.control.close()
-        self.data.close()
+        self.control.rotate(chunk, (self.stream, self.seq))
+        self.control.rotate(chunk, (self.meta, 0))
 
     def content(self, below):
         """The first byte of each packet in the file below DIR/BELOW."""
@@ -69,7 +55,7 @@ class Domain:
 def both(daemon, **fields):
     domains = [Domain(daemon, path, **fields) for path in (KERNEL, USER)]
     for d in domains:
-        equal(d.control.create_chunk(0), relay.OK, "chunk 0")
+        d.control.create_chunk(0)
         d.streams()
         d.packet()
         d.settle()
@@ -77,9 +63,7 @@ def both(daemon, **fields):
 
 
 def gone(domain, chunk):
-    relay.wait_until(
-        f"chunk {chunk} stays",
-        lambda: domain.control.chunk_exists(chunk) == (relay.OK, 0))
+    domain.control.wait_gone(chunk)
 
 
 def names(daemon, domain):
@@ -93,7 +77,7 @@ def domains_share_chunks():
         equal(kernel.dir, user.dir, "directory")
         equal(kernel.content(""), [0], "before")
         for d in domains:
-            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+            d.control.create_chunk(1)
         kernel.rotate(1)
         equal(kernel.control.close_chunk(0, ARCHIVE),
               (relay.OK, f"{kernel.dir}/archives/{ARCHIVED_0}"), "close 0")
@@ -103,7 +87,7 @@ def domains_share_chunks():
         user.packet()
         user.rotate(1)
         user.settle()
-        equal(user.control.close_chunk(0, ARCHIVE)[0], relay.OK, "close 0")
+        user.control.close_chunk(0, ARCHIVE)
         gone(kernel, 0)
         gone(user, 0)
         for d in domains:
@@ -115,18 +99,18 @@ def domains_share_chunks():
         equal(user.content(NAMES[1]), [2], "user's second")
         equal(names(daemon, kernel), [NAMES[1], "archives"], "names")
         for d in domains:
-            d.end()
+            d.leave()
 
 
 def domains_clear_together():
     with relay.Daemon(workers=4) as daemon:
         kernel, user = domains = both(daemon)
         for d in domains:
-            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+            d.control.create_chunk(1)
         for d in domains:
             d.rotate(1)
         for d in domains:
-            equal(d.control.close_chunk(0, DELETE)[0], relay.OK, "close 0")
+            d.control.close_chunk(0, DELETE)
         for d in domains:
             gone(d, 0)
             d.packet()
@@ -135,7 +119,7 @@ def domains_clear_together():
         equal(kernel.content(""), [1], "kernel")
         equal(user.content(""), [1], "user")
         for d in domains:
-            d.end()
+            d.leave()
 
 
 def one_vanishes_in_a_rotation():
@@ -143,14 +127,14 @@ def one_vanishes_in_a_rotation():
     with relay.Daemon(workers=4) as daemon:
         kernel, user = domains = both(daemon)
         for d in domains:
-            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
-        user.end()
+            d.control.create_chunk(1)
+        user.leave()
         kernel.rotate(1)
-        equal(kernel.control.close_chunk(0, ARCHIVE)[0], relay.OK, "close 0")
+        kernel.control.close_chunk(0, ARCHIVE)
         gone(kernel, 0)
         equal(user.content("archives/" + ARCHIVED_0), [0], "user's first")
         equal(names(daemon, kernel), [NAMES[1], "archives"], "names")
-        kernel.end()
+        kernel.leave()
 
 
 def both_vanish_in_a_rotation():
@@ -158,18 +142,16 @@ def both_vanish_in_a_rotation():
     with relay.Daemon(workers=4) as daemon:
         kernel, user = domains = both(daemon)
         for d in domains:
-            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+            d.control.create_chunk(1)
         kernel.rotate(1)
         for d in domains:
-            d.end()
-        until = time.monotonic() + relay.TIMEOUT
-        while names(daemon, kernel) != sorted(NAMES.values()):
-            check(time.monotonic() < until, f"{names(daemon, kernel)}")
-            time.sleep(0.01)
+            d.leave()
+        relay.wait_until(lambda: f"{names(daemon, kernel)}", lambda:
+                         names(daemon, kernel) == sorted(NAMES.values()))
         again = both(daemon)
         equal(again[0].dir, kernel.dir + "-1", "a place of its own")
         for d in again:
-            d.end()
+            d.leave()
 
 
 def rotation(d):
@@ -188,7 +170,7 @@ def rotation(d):
 def vanish(daemon, domain):
     """The daemon has seen its end, and has done what follows."""
     before = daemon.log_text().count("session ended")
-    domain.end()
+    domain.leave()
     relay.wait_until(
         "the session stays",
         lambda: daemon.log_text().count("session ended") != before)
@@ -216,7 +198,7 @@ def dies_after(dead, done_dead, done):
         equal(lost.content("archives/" + ARCHIVED_0), [0], "first of the dead")
         if done_dead > 2:
             equal(lost.content(NAMES[1]), [1], "second of the dead")
-        alive.end()
+        alive.leave()
 
 
 def one_dies_between_any_two_commands():
@@ -242,17 +224,16 @@ def a_late_one_joins():
         late.packet()
         late.settle()
         for d in domains:
-            equal(d.control.create_chunk(1), relay.OK, "chunk 1")
+            d.control.create_chunk(1)
         for d in domains:
             d.rotate(1)
-            equal(d.control.close_chunk(0, ARCHIVE)[0], relay.OK, "close 0")
+            d.control.close_chunk(0, ARCHIVE)
         for d in domains:
             gone(d, 0)
             equal(d.content("archives/" + ARCHIVED_0), [0], d.path)
-            d.end()
-        alone = daemon.control()
-        alone.version()
-        equal(alone.create_session(chunk=7)[1], relay.FATAL, "unknown chunk")
+            d.leave()
+        alone = daemon.peer()
+        alone.create_session(chunk=7, want=relay.FATAL)
 
 
 def one_that_ended_is_not_joined():
@@ -260,9 +241,9 @@ def one_that_ended_is_not_joined():
     with the same ids is another run, with chunks of its own."""
     with relay.Daemon("-v", workers=1) as daemon:
         old = Domain(daemon, USER)
-        equal(old.control.create_chunk(0), relay.OK, "chunk 0")
+        old.control.create_chunk(0)
         old.streams()
-        equal(old.control.index(old.stream, 0, 4096), relay.OK, "SEND_INDEX")
+        old.control.index(old.stream, 0, 4096)
         old.control.close()
         relay.wait_until(
             "no end seen",
@@ -271,7 +252,7 @@ def one_that_ended_is_not_joined():
         check(new.dir != old.dir, f"both in {new.dir}")
         for d in (new, old):
             if d is new:
-                equal(d.control.create_chunk(0), relay.OK, "chunk 0")
+                d.control.create_chunk(0)
                 d.streams()
                 d.packet()
                 d.settle()
@@ -282,7 +263,7 @@ def one_that_ended_is_not_joined():
         equal(old.content(""), [0], "old")
         equal(new.content(""), [0], "new")
         old.data.close()
-        new.end()
+        new.leave()
 
 
 def snapshots_of_one_name_share_a_directory():
@@ -290,12 +271,11 @@ def snapshots_of_one_name_share_a_directory():
         for n in range(3):
             d = Domain(daemon, USER, snapshot=1)
             equal(d.dir, "h/s-20270115-080000", "directory")
-            equal(d.control.create_chunk(n, name=f"snapshot-{n}-t-0"),
-                  relay.OK, "chunk")
+            d.control.create_chunk(n, name=f"snapshot-{n}-t-0")
             handle, _ = d.control.add_stream("c_0", path=USER)
             for seq in range(4 * n, 4 * n + 4):
                 d.data.packet(handle, seq, bytes([seq]) * 4096)
-            equal(d.control.close_stream(handle, 4 * n + 3), relay.OK, "close")
+            d.control.close_stream(handle, 4 * n + 3)
             equal(d.control.close_chunk(n),
                   (relay.OK, f"{d.dir}/snapshot-{n}-t-0"), "path")
             gone(d, n)
@@ -335,13 +315,12 @@ def a_snapshot_moves_nothing_of_another_session():
                          snapshot=1)
             equal(bad.dir, good.path + "-1", "directory")
             when = 1_700_000_000 + 10 * command
-            equal(bad.control.create_chunk(0, when), relay.OK, "chunk 0")
+            bad.control.create_chunk(0, when)
             bad.control.add_stream("mine", path=USER)
             bad.control.add_stream("ch_0", path=USER)
-            equal(bad.control.create_chunk(1, when + 1), relay.OK, "chunk 1")
-            equal(bad.control.close_chunk(0, command, when + 2)[0], relay.OK,
-                  "close 0")
-            bad.end()
+            bad.control.create_chunk(1, when + 1)
+            bad.control.close_chunk(0, command, when + 2)
+            bad.leave()
         time.sleep(0.2)
         after = daemon.tree()
         for name, what in before.items():

@@ -35,7 +35,6 @@ def run(case, *options, workers=2, mount="size=8m"):
             print(f"SKIP {case.__name__}: no right to mount", flush=True)
             return
         try:
-            daemon.is_stopped = False
             daemon.start_again()
             case(daemon)
             daemon.stop()

@@ -157,6 +157,33 @@ class Viewer(relay.Connection):
         self.close()
 
 
+def greeted(daemon, minor=4):
+    v = Viewer(daemon, minor)
+    equal(v.connect()[1:], (2, 15, 0), "CONNECT")
+    return v
+
+
+def attached(daemon, title, minor=4, count=2):
+    """(viewer, session id, streams)"""
+    v = greeted(daemon, minor)
+    ident = v.find(title).id
+    return v, ident, v.ready(ident, count=count)
+
+
+def ids(streams):
+    """(data stream, metadata stream)"""
+    (data,) = [s.id for s in streams if not s.is_metadata]
+    (meta,) = [s.id for s in streams if s.is_metadata]
+    return data, meta
+
+
+def clients(daemon, title, minor=4):
+    v = greeted(daemon, minor)
+    found = v.find(title).clients
+    v.close()
+    return found
+
+
 class Live(relay.Session):
     """A live session: metadata at once, times that go on."""
 
@@ -164,7 +191,7 @@ class Live(relay.Session):
         super().__init__(daemon, title, live=timer, **fields)
         self.name = title
         self.control.metadata(self.meta, b"metadata of " + title.encode())
-        equal(self.control.code(relay.START_DATA), relay.OK, "START_DATA")
+        self.control.code(relay.START_DATA)
 
     def packet(self, size=4000, padding=96):
         super().packet(size, padding, begin=1000 * self.seq + 1,
@@ -176,12 +203,8 @@ class Watched:
 
     def __init__(self, daemon, title="good"):
         self.session = Live(daemon, title)
-        self.viewer = Viewer(daemon)
-        self.viewer.connect()
-        self.id = self.viewer.find(title).id
-        streams = self.viewer.ready(self.id)
-        (self.stream,) = [s.id for s in streams if not s.is_metadata]
-        (self.meta,) = [s.id for s in streams if s.is_metadata]
+        self.viewer, self.id, streams = attached(daemon, title)
+        self.stream, self.meta = ids(streams)
         self.seen = b""
 
     def step(self, count=3):
