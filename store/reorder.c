@@ -331,13 +331,6 @@ reorder_start(struct reorder *r, uint64_t first)
 }
 
 void
-reorder_forget_start(struct reorder *r)
-{
-	assert(reorder_is_empty(r));
-	r->has_next = false;
-}
-
-void
 reorder_skip_to(struct reorder *r, uint64_t to, struct reorder_loss *loss)
 {
 	struct list *n, *tmp;

@@ -90,8 +90,6 @@ bool reorder_lowest(const struct reorder *r, uint64_t *net_seq);
 
 /* Numbers start at FIRST. Called before any number is seen. */
 void reorder_start(struct reorder *r, uint64_t first);
-/* Undo reorder_start(). Call it before any number was seen. */
-void reorder_forget_start(struct reorder *r);
 
 /* Packets that were given up. */
 struct reorder_loss {

@@ -345,6 +345,8 @@ on_udp_open(struct control *c, struct reader *body, struct buf *out)
 		return E_MALFORMED;
 	udp_open(c->session, &q, &a);
 	udp_open_reply(out, &a);
+	if (a.code == RELAY_NO_MEMORY)
+		return E_REFUSED_CLOSE;
 	return a.code == RELAY_OK ? OK : E_REFUSED;
 }
 
