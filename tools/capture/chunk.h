@@ -35,8 +35,9 @@ enum chunk_kind {
 
 /*
  * A reader passes chunks to its workers in rounds: 0, 1, 2, ... With
- * HASH_BALANCE a round is one chunk for one worker, with HASH_FLOW one for each
- * worker, all at once. The combiner takes a whole round before any of the next.
+ * HASH_BALANCE a round is one chunk, for worker "round modulo workers"; with
+ * HASH_FLOW it is at most one for each worker. With strict order the combiner
+ * takes a whole round before any of the next.
  */
 struct chunk {
 	struct cds_wfcq_node node;

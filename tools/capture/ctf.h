@@ -43,8 +43,8 @@ size_t event_encode(uint8_t *out, const struct record *r,
     const struct headers *h, enum payload payload);
 /* The same for a record of statistics. */
 size_t event_encode_stats(uint8_t *out, const struct record *r);
-/* Decode an event with PAYLOAD_FULL: OUT, except its order, and *BYTES, which
- * has out->len bytes. Statistics have none. E_MALFORMED. */
+/* Decode an event with PAYLOAD_FULL: OUT, and *BYTES, which has out->len bytes.
+ * Statistics have none. E_MALFORMED. */
 enum status event_decode(
     struct reader *r, struct record *out, const uint8_t **bytes) MUST_CHECK;
 

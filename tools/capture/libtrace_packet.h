@@ -10,8 +10,8 @@
 
 #include "tools/capture/record.h"
 
-/* Fills RECORD except its order, and *BYTES, which belong to P. False: not a
- * packet of the network. */
+/* Fills RECORD, and *BYTES, which belong to P. False: not a packet of the
+ * network. */
 bool packet_describe(
     libtrace_packet_t *p, struct record *record, const uint8_t **bytes);
 

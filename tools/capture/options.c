@@ -97,11 +97,6 @@ check(struct capture_options *o, uint64_t given)
 		return option_refuse(&table,
 		    "--threads: inputs times threads may be %d at most",
 		    PIPELINE_THREADS_MAX);
-	if (o->order == ORDER_STRICT && o->hash == HASH_FLOW &&
-	    o->write == NULL)
-		return option_refuse(&table, "--hash=flow cannot be used with "
-					     "--order=strict, which makes "
-					     "one stream of all flows");
 	return check_output(o, given);
 }
 

@@ -154,16 +154,6 @@ append(struct combiner *c, struct chunk *k)
 	c->lists[k->worker].last = k;
 }
 
-static struct chunk *
-take_first(struct combiner *c, unsigned w)
-{
-	struct chunk *k = c->lists[w].first;
-
-	assert(k != NULL);
-	c->lists[w].first = k->next;
-	return k;
-}
-
 static enum status
 deliver_records(struct sink *sink, struct chunk *k)
 {
@@ -215,82 +205,21 @@ deliver_chunk(struct pipeline *p, struct sink *sink, struct chunk *k)
 	return st;
 }
 
-/* The next record of a chunk of a round. */
-struct head {
-	struct chunk *chunk;
-	struct record *record;
-	uint32_t left;
-};
-
-/* The head whose record is next in the order of the round; NULL: none. */
-static struct head *
-lowest(struct head *heads, unsigned n)
-{
-	struct head *best = NULL;
-
-	for (unsigned i = 0; i < n; i++)
-		if (heads[i].left > 0 &&
-		    (best == NULL ||
-			heads[i].record->order < best->record->order))
-			best = &heads[i];
-	return best;
-}
-
-/* Merge a round of HASH_FLOW: each worker has one chunk of it. */
-static enum status
-merge_round(struct pipeline *p, struct combiner *c, struct sink *sink)
-{
-	struct head heads[PIPELINE_THREADS_MAX], *h;
-	enum status st = OK;
-
-	for (unsigned i = 0; i < p->config.n_workers; i++) {
-		struct chunk *k = take_first(c, i);
-
-		heads[i] = (struct head){ k, (struct record *)k->mem, k->n };
-	}
-	while (sink != NULL && st == OK &&
-	       (h = lowest(heads, p->config.n_workers)) != NULL) {
-		st = sink->ops->record(
-		    sink, h->record, record_bytes(h->record));
-		h->record = record_next(h->record);
-		h->left--;
-	}
-	for (unsigned i = 0; i < p->config.n_workers; i++)
-		chunk_done(heads[i].chunk);
-	return st;
-}
-
-static bool
-is_round_here(const struct pipeline *p, const struct combiner *c)
-{
-	unsigned first,
-	    n = pipeline_round(p, p->config.n_workers, c->round, &first);
-
-	for (unsigned i = first; i < first + n; i++)
-		if (c->lists[i].first == NULL)
-			return false;
-	return true;
-}
-
 /* Pass on the rounds of a source that have arrived, without a gap. */
 static enum status
 deliver_rounds(struct pipeline *p, struct combiner *c, struct sink *sink)
 {
 	enum status st = OK;
-	unsigned first;
 
-	while (st == OK && is_round_here(p, c)) {
-		if (pipeline_round(p, p->config.n_workers, c->round, &first) >
-		    1) {
-			st = merge_round(p, c, sink);
-			c->round++;
-		} else {
-			struct chunk *k = take_first(c, first);
+	while (st == OK) {
+		const unsigned w = (unsigned)(c->round % p->config.n_workers);
+		struct chunk *k = c->lists[w].first;
 
-			if (k->is_round_end)
-				c->round++;
-			st = deliver_chunk(p, sink, k);
-		}
+		if (k == NULL)
+			break;
+		c->lists[w].first = k->next;
+		c->round += k->is_round_end;
+		st = deliver_chunk(p, sink, k);
 	}
 	return st;
 }
@@ -355,18 +284,6 @@ pipeline_streams(const struct pipeline_config *config)
 {
 	return config->is_strict ? config->n_sources
 				 : config->n_sources * config->n_workers;
-}
-
-unsigned
-pipeline_round(const struct pipeline *p, unsigned n_workers, uint64_t round,
-    unsigned *first)
-{
-	if (p->config.hash == HASH_FLOW) {
-		*first = 0;
-		return n_workers;
-	}
-	*first = (unsigned)(round % n_workers);
-	return 1;
 }
 
 static unsigned
@@ -483,6 +400,9 @@ pipeline_create(struct pipeline **out, const struct pipeline_config *config)
 	if (p == NULL)
 		return E_NOMEM;
 	p->config = *config;
+	/* There is one stream for all flows. */
+	if (config->is_strict)
+		p->config.hash = HASH_BALANCE;
 	p->copy_len = copy_len(config);
 	p->stop = -1;
 	st = make(p);

@@ -39,11 +39,8 @@ struct source_reader {
 	enum status failed;
 
 	/* Owned by the thread. */
-	struct chunk *open[PIPELINE_THREADS_MAX]; /* of the round; all that it
-						     needs or none */
-	bool is_round;				  /* one is open */
+	struct chunk *open[PIPELINE_THREADS_MAX]; /* of a worker; NULL: none */
 	uint64_t round;
-	uint32_t order;
 	uint64_t last_ns[PIPELINE_THREADS_MAX]; /* of a worker's stream */
 	uint64_t read_ns;		     /* the latest time of a packet */
 	uint64_t lost[PIPELINE_THREADS_MAX]; /* not reported in a chunk yet */
@@ -81,11 +78,6 @@ struct pipeline {
 	struct combiner *combiners;
 	unsigned n_done; /* sources whose end was delivered */
 };
-
-/* The workers among which a reader's packets are shared out in one round: from
- * *FIRST on; returns how many. */
-unsigned pipeline_round(const struct pipeline *p, unsigned n_workers,
-    uint64_t round, unsigned *first);
 
 /* pipeline_reader.c: the threads. */
 void *reader_run(void *reader);

@@ -35,76 +35,59 @@ is_stopped(const struct source_reader *r)
 	return published(&r->pipeline->is_stopped) != 0;
 }
 
-/* NULL: none is free. */
-static struct chunk *
-get_chunk(struct source_reader *r)
+/* The worker whose last time counts for worker W. */
+static unsigned
+time_of(const struct source_reader *r, unsigned w)
 {
-	struct chunk *c = queue_take(&r->pool.free);
+	return r->pipeline->config.is_strict ? 0 : w;
+}
 
+/* Give worker W an open chunk, if it has none. False: no chunk is free. */
+static bool
+open_chunk(struct source_reader *r, unsigned w)
+{
+	struct chunk *c = r->open[w];
+
+	if (c != NULL)
+		return true;
+	c = queue_take(&r->pool.free);
 	while (c == NULL &&
 	       (r->is_ending || (!source_is_live(r->source) && !is_stopped(r))))
 		c = queue_wait(&r->pool.free, STOP_MS);
 	if (c == NULL)
-		return NULL;
+		return false;
 	chunk_reset(c);
 	c->input = (uint16_t)r->input;
-	return c;
-}
-
-/* Get all chunks that a round needs, or none. */
-static bool
-begin_round(struct source_reader *r)
-{
-	unsigned first,
-	    n = pipeline_round(r->pipeline, r->n_workers, r->round, &first);
-
-	if (r->is_round)
-		return true;
-	for (unsigned i = first; i < first + n; i++) {
-		r->open[i] = get_chunk(r);
-		if (r->open[i] != NULL)
-			continue;
-		while (i-- > first) {
-			chunk_done(r->open[i]);
-			r->open[i] = NULL;
-		}
-		return false;
-	}
-	r->is_round = true;
-	r->order = 0;
+	r->open[w] = c;
 	return true;
 }
 
+/* Pass all open chunks to their workers, which ends the round. */
 static void
-pass_chunk(struct source_reader *r, unsigned w, struct chunk *c, bool is_flush)
+pass_chunks(struct source_reader *r, bool is_flush)
 {
-	c->worker = (uint16_t)(r->first_worker + w);
-	c->round = r->round;
-	c->is_round_end = true;
-	c->is_flush = is_flush;
-	if (c->n == 0) {
-		c->kind = CHUNK_BEACON;
-		c->end_ns = r->last_ns[w];
-	}
-	c->discarded = r->lost[w];
-	r->lost[w] = 0;
-	queue_put(&r->workers[w].in, c);
-}
+	bool has_any = false;
 
-static void
-end_round(struct source_reader *r, bool is_flush)
-{
-	unsigned first,
-	    n = pipeline_round(r->pipeline, r->n_workers, r->round, &first);
+	for (unsigned w = 0; w < r->n_workers; w++) {
+		struct chunk *c = r->open[w];
 
-	if (!r->is_round)
-		return;
-	for (unsigned i = first; i < first + n; i++) {
-		pass_chunk(r, i, r->open[i], is_flush);
-		r->open[i] = NULL;
+		if (c == NULL)
+			continue;
+		has_any = true;
+		c->worker = (uint16_t)(r->first_worker + w);
+		c->round = r->round;
+		c->is_round_end = true;
+		c->is_flush = is_flush;
+		if (c->n == 0) {
+			c->kind = CHUNK_BEACON;
+			c->end_ns = r->last_ns[time_of(r, w)];
+		}
+		c->discarded = r->lost[w];
+		r->lost[w] = 0;
+		r->open[w] = NULL;
+		queue_put(&r->workers[w].in, c);
 	}
-	r->is_round = false;
-	r->round++;
+	r->round += has_any;
 }
 
 /* Time never goes back in a stream. */
@@ -129,8 +112,6 @@ put(struct source_reader *r, unsigned w, const struct record *from,
 	assert(c->used % RECORD_ALIGN == 0);
 	assert(c->used + record_size(from->len) <= CHUNK_SIZE);
 	*to = *from;
-	to->zero = 0;
-	to->order = r->order++;
 	memcpy(record_bytes(to), bytes, from->len);
 	memset(record_bytes(to) + from->len, 0,
 	    record_size(from->len) - sizeof(*to) - from->len);
@@ -178,12 +159,12 @@ take_packet(
 	if (snaplen != 0 && record->cap_len > snaplen)
 		record->cap_len = snaplen;
 	record->len = bytes_wanted(r, record);
-	if (r->is_round &&
+	if (r->open[w] != NULL &&
 	    r->open[w]->used + record_size(record->len) > CHUNK_SIZE) {
-		end_round(r, false);
+		pass_chunks(r, false);
 		w = choose_worker(r, record, bytes);
 	}
-	if (!begin_round(r)) {
+	if (!open_chunk(r, w)) {
 		/* A packet of a file has no chunk only after a stop. */
 		if (!source_is_live(r->source))
 			return;
@@ -193,12 +174,11 @@ take_packet(
 	publish(&r->received, ++r->n_received);
 	r->n_bytes += record->cap_len;
 	publish(&r->bytes, r->n_bytes);
-	if (!r->is_round)
+	if (r->open[w] == NULL)
 		return;
 	if (record->len == 0 && record->cap_len > 0 && p->copy_len > 0)
 		published_add(&r->withheld, 1);
-	/* With one stream, its time is that of the first. */
-	record->ns = in_order(r, p->config.is_strict ? 0 : w, record->ns);
+	record->ns = in_order(r, time_of(r, w), record->ns);
 	if (record->ns > r->read_ns)
 		r->read_ns = record->ns;
 	put(r, w, record, bytes);
@@ -235,54 +215,26 @@ put_stats(struct source_reader *r, unsigned w, uint64_t ns)
 		put(r, w, &record, (const uint8_t *)&stats);
 }
 
-static void
-advance(struct source_reader *r, unsigned w, uint64_t ns)
-{
-	if (ns > r->last_ns[w])
-		r->last_ns[w] = ns;
-}
-
-/* Send the current time to a stream that has nothing in this round. */
-static void
-flush_idle(struct source_reader *r, unsigned w, uint64_t ns, bool has_stats)
-{
-	r->open[w] = get_chunk(r);
-	if (r->open[w] == NULL)
-		return;
-	advance(r, w, ns);
-	if (has_stats && r->last_ns[w] > 0)
-		put_stats(r, w, r->last_ns[w]);
-	pass_chunk(r, w, r->open[w], true);
-	r->open[w] = NULL;
-}
-
 /* Pass on what waits. No later packet is older than NS. Each stream gets
  * something: packets, statistics, or a chunk with a time only. */
 static void
 flush(struct source_reader *r, uint64_t ns, bool has_stats)
 {
 	const struct pipeline_config *config = &r->pipeline->config;
-	unsigned first,
-	    n = pipeline_round(r->pipeline, r->n_workers, r->round, &first);
 
-	if (config->has_records)
-		has_stats = false;
-	if (!begin_round(r))
-		return;
-	for (unsigned w = first; w < first + n; w++) {
-		const unsigned of = config->is_strict ? 0 : w;
+	for (unsigned w = 0; w < r->n_workers; w++) {
+		uint64_t *last = &r->last_ns[time_of(r, w)];
 
-		advance(r, of, ns);
-		if (has_stats && r->last_ns[of] > 0)
-			put_stats(r, w, r->last_ns[of]);
-		advance(r, w, r->last_ns[of]);
+		/* A round of one stream is one chunk. */
+		if ((config->is_strict && w != r->round % r->n_workers) ||
+		    !open_chunk(r, w))
+			continue;
+		if (ns > *last)
+			*last = ns;
+		if (has_stats && !config->has_records && *last > 0)
+			put_stats(r, w, *last);
 	}
-	end_round(r, true);
-	if (config->is_strict)
-		return;
-	for (unsigned w = 0; w < r->n_workers; w++)
-		if (w < first || w >= first + n)
-			flush_idle(r, w, ns, has_stats);
+	pass_chunks(r, true);
 }
 
 /* Flush a live source if it is time. IS_IDLE: everything before wall clock NS

@@ -35,7 +35,6 @@ enum record_kind {
 
 struct record {
 	uint64_t ns; /* since the Unix epoch; never decreases within a stream */
-	uint32_t order;	    /* position in its round (chunk.h) */
 	uint32_t wire_len;  /* bytes; as pcap counts, without a checksum of
 			       Ethernet */
 	uint32_t cap_len;   /* bytes that were captured, at most --snaplen */
@@ -43,7 +42,6 @@ struct record {
 	uint16_t link_type; /* enum linktype, or another number of its list */
 	uint8_t direction;  /* enum direction */
 	uint8_t kind;	    /* enum record_kind */
-	uint32_t zero;
 };
 
 /* Since the start of an input. */

@@ -63,7 +63,7 @@ struct source_wait {
 	int timeout_ms; /* ask again after it; -1: not needed */
 };
 
-/* The next packet: fills RECORD except its order, and *BYTES, which has
+/* The next packet: fills RECORD, and *BYTES, which has
  * record->cap_len bytes and is valid until the next call. */
 enum source_got source_next(struct source *s, struct record *record,
     const uint8_t **bytes, struct source_wait *wait) MUST_CHECK;
