@@ -58,7 +58,7 @@ v4(struct anon *a, const char *in, char out[INET_ADDRSTRLEN])
 	    inet_ntop(AF_INET, address, out, INET_ADDRSTRLEN));
 }
 
-START_TEST(published_addresses_come_out)
+TEST_ROWS(published_addresses_come_out, ARRAY_LEN(published))
 {
 	struct anon *a = sample();
 	char out[INET_ADDRSTRLEN];
@@ -69,7 +69,6 @@ START_TEST(published_addresses_come_out)
 	}
 	anon_destroy(a);
 }
-END_TEST
 
 /* The scheme as the paper has it, a bit at a time. */
 static void
@@ -104,7 +103,7 @@ next(uint64_t *state) /* xorshift64 (Marsaglia, 2003) */
 	return *state;
 }
 
-START_TEST(random_addresses_as_by_the_paper)
+TEST(random_addresses_as_by_the_paper)
 {
 	struct anon *a = sample();
 	uint8_t in[16] = { 0 }, want[16], got[16];
@@ -129,7 +128,6 @@ START_TEST(random_addresses_as_by_the_paper)
 	}
 	anon_destroy(a);
 }
-END_TEST
 
 /* Computed with the openssl program, AES-128-ECB, from the scheme. */
 static const struct {
@@ -146,7 +144,7 @@ static const struct {
 	    "ce78:61ff:387e:8078:38c4:407:c3bf:f781" },
 };
 
-START_TEST(ipv6_addresses_come_out)
+TEST_ROWS(ipv6_addresses_come_out, ARRAY_LEN(ipv6))
 {
 	struct anon *a = sample();
 	uint8_t address[16];
@@ -161,10 +159,9 @@ START_TEST(ipv6_addresses_come_out)
 	}
 	anon_destroy(a);
 }
-END_TEST
 
 /* Two rounds over as many as push one another out of the memory. */
-START_TEST(more_addresses_than_are_remembered)
+TEST(more_addresses_than_are_remembered)
 {
 	struct anon *a = sample();
 	uint8_t got[16], want[16];
@@ -190,9 +187,8 @@ START_TEST(more_addresses_than_are_remembered)
 	}
 	anon_destroy(a);
 }
-END_TEST
 
-START_TEST(no_memory_is_said)
+TEST(no_memory_is_said)
 {
 	struct anon *a = NULL;
 	enum status st;
@@ -205,7 +201,6 @@ START_TEST(no_memory_is_said)
 	ck_assert_int_eq(st, E_NOMEM);
 	anon_destroy(NULL);
 }
-END_TEST
 
 static const struct {
 	size_t n;
@@ -222,7 +217,7 @@ static const struct {
 	{ 0, 0600, "not exactly 32 bytes" },
 };
 
-START_TEST(a_key_file_is_its_owners_and_of_the_right_size)
+TEST_ROWS(a_key_file_is_its_owners_and_of_the_right_size, ARRAY_LEN(files))
 {
 	static const uint8_t zeros[ANON_KEY_LEN];
 	char name[] = "check_anon.XXXXXX";
@@ -249,9 +244,8 @@ START_TEST(a_key_file_is_its_owners_and_of_the_right_size)
 		ck_assert_mem_eq(got, zeros, ANON_KEY_LEN);
 	}
 }
-END_TEST
 
-START_TEST(what_is_no_file_is_no_key)
+TEST(what_is_no_file_is_no_key)
 {
 	char name[] = "check_anon.XXXXXX";
 	uint8_t got[ANON_KEY_LEN];
@@ -273,7 +267,6 @@ START_TEST(what_is_no_file_is_no_key)
 	ck_assert_int_eq(errno, ENOENT);
 	ck_assert_str_eq(why, "cannot open the key");
 }
-END_TEST
 
 /* Link type, packet, and what becomes of it by ANON_MEND and ANON_BLANK. */
 static const struct {
@@ -318,7 +311,7 @@ static const struct {
 	    "45000021000100004011eac1 800b4484 81764a04", NULL },
 };
 
-START_TEST(packets_come_out)
+TEST_ROWS(packets_come_out, ARRAY_LEN(packets))
 {
 	struct anon *a = sample();
 
@@ -337,7 +330,6 @@ START_TEST(packets_come_out)
 	}
 	anon_destroy(a);
 }
-END_TEST
 
 static const uint16_t link_types[] = { LINKTYPE_NULL, LINKTYPE_ETHERNET,
 	LINKTYPE_PPP, LINKTYPE_RAW, LINKTYPE_C_HDLC, LINKTYPE_IEEE802_11,
@@ -350,7 +342,7 @@ static const uint8_t likely[] = { 0, 1, 2, 3, 4, 5, 6, 8, 0x11, 0x29, 0x2b,
 	0xff };
 
 /* The memory has the exact size: a sanitizer sees what is touched beyond. */
-START_TEST(any_bytes_may_come)
+TEST_ROWS(any_bytes_may_come, ARRAY_LEN(link_types))
 {
 	struct anon *a = sample();
 	uint64_t state = 0x1234567 + (uint64_t)_i;
@@ -373,9 +365,8 @@ START_TEST(any_bytes_may_come)
 	}
 	anon_destroy(a);
 }
-END_TEST
 
-START_TEST(packets_within_packets_have_an_end)
+TEST(packets_within_packets_have_an_end)
 {
 	struct anon *a = sample();
 	const uint32_t n = RECORD_LEN_MAX / 20 * 20;
@@ -396,25 +387,4 @@ START_TEST(packets_within_packets_have_an_end)
 	free(before);
 	free(p);
 	anon_destroy(a);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ published_addresses_come_out, ARRAY_LEN(published), 0 },
-		{ random_addresses_as_by_the_paper, 0, 0 },
-		{ ipv6_addresses_come_out, ARRAY_LEN(ipv6), 0 },
-		{ more_addresses_than_are_remembered, 0, 0 },
-		{ no_memory_is_said, 0, 0 },
-		{ a_key_file_is_its_owners_and_of_the_right_size,
-		    ARRAY_LEN(files), 0 },
-		{ what_is_no_file_is_no_key, 0, 0 },
-		{ packets_come_out, ARRAY_LEN(packets), 0 },
-		{ any_bytes_may_come, ARRAY_LEN(link_types), 0 },
-		{ packets_within_packets_have_an_end, 0, 0 },
-	};
-
-	return unit_run("capture/anon", units, ARRAY_LEN(units));
 }

@@ -15,7 +15,7 @@ struct giver {
 	struct queue *to;
 };
 
-START_TEST(an_empty_queue_gives_nothing)
+TEST(an_empty_queue_gives_nothing)
 {
 	struct queue q;
 	struct chunk c = { 0 };
@@ -29,9 +29,8 @@ START_TEST(an_empty_queue_gives_nothing)
 	ck_assert_ptr_null(queue_wait(&q, 0));
 	queue_free(&q);
 }
-END_TEST
 
-START_TEST(a_pool_has_so_many)
+TEST(a_pool_has_so_many)
 {
 	struct chunk *taken[POOL_CHUNKS];
 	struct pool p;
@@ -51,7 +50,6 @@ START_TEST(a_pool_has_so_many)
 	ck_assert_ptr_eq(queue_take(&p.free), taken[0]);
 	pool_free(&p);
 }
-END_TEST
 
 static void *
 give(void *giver)
@@ -70,7 +68,7 @@ give(void *giver)
 }
 
 /* Two give, this thread takes: all arrives, in the order of each. */
-START_TEST(threads_hand_chunks_around)
+TEST(threads_hand_chunks_around)
 {
 	struct giver givers[2] = { 0 };
 	pthread_t threads[2];
@@ -97,17 +95,4 @@ START_TEST(threads_hand_chunks_around)
 		pool_free(&givers[i].pool);
 	}
 	queue_free(&q);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ an_empty_queue_gives_nothing, 0, 0 },
-		{ a_pool_has_so_many, 0, 0 },
-		{ threads_hand_chunks_around, 0, 0 },
-	};
-
-	return unit_run("capture/chunk", units, ARRAY_LEN(units));
 }

@@ -104,7 +104,7 @@ expect_decoded(const struct record *r, struct bytes event)
 	free(event.p);
 }
 
-START_TEST(events_of_samples)
+TEST_ROWS(events_of_samples, ARRAY_LEN(encoded))
 {
 	struct bytes b = sample_bytes(&samples[_i]), payload = sequence(&b);
 	struct record *r = sample_record(&b, LINKTYPE_ETHERNET);
@@ -127,9 +127,8 @@ START_TEST(events_of_samples)
 	free(r);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(the_largest_headers)
+TEST(the_largest_headers)
 {
 	const struct sample large = { "", LINKTYPE_ETHERNET,
 		"020000000001 020000000002 8100 0001 8100 0002 8100 0003 8100 "
@@ -150,9 +149,8 @@ START_TEST(the_largest_headers)
 	free(r);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(statistics)
+TEST(statistics)
 {
 	const struct record_stats stats = { 1, 2, UINT64_MAX };
 	struct bytes b = bytes_copy(&stats, sizeof(stats));
@@ -168,9 +166,8 @@ START_TEST(statistics)
 	free(r);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(a_packet_header)
+TEST(a_packet_header)
 {
 	struct ctf_trace trace = { .n_uris = 0 };
 	const struct ctf_packet packet = { .instance = 0x0102030405060708,
@@ -194,11 +191,10 @@ START_TEST(a_packet_header)
 	    "05000000 06000000",
 	    NULL, 0);
 }
-END_TEST
 
 /* A string of the metadata is on one line and ends where it should, whatever is
  * in it. */
-START_TEST(strings_are_escaped)
+TEST(strings_are_escaped)
 {
 	char name[256];
 	struct ctf_trace trace = { .hostname = name, .n_uris = 0 };
@@ -220,19 +216,4 @@ START_TEST(strings_are_escaped)
 	ck_assert_ptr_nonnull(strstr(line, "[\\134]"));
 	ck_assert_ptr_nonnull(strstr(line, "\\376\\377\";\n"));
 	buf_free(&b);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ events_of_samples, ARRAY_LEN(encoded), 0 },
-		{ the_largest_headers, 0, 0 },
-		{ statistics, 0, 0 },
-		{ a_packet_header, 0, 0 },
-		{ strings_are_escaped, 0, 0 },
-	};
-
-	return unit_run("capture/event", units, ARRAY_LEN(units));
 }

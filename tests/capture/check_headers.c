@@ -213,7 +213,7 @@ static const struct {
 	    UNKNOWN, 0, 0, .protocol = 0, .is_fragment = true },
 };
 
-START_TEST(headers_are_found)
+TEST_ROWS(headers_are_found, ARRAY_LEN(found))
 {
 	struct bytes b = bytes_hex(found[_i].hex);
 	struct headers h;
@@ -237,11 +237,10 @@ START_TEST(headers_are_found)
 	ck_assert_uint_eq(h.transport_len, found[_i].transport_len);
 	free(b.p);
 }
-END_TEST
 
 /* Every beginning of each, in memory of that size: a sanitizer sees a read past
  * it, and the whole header is behind each pointer. */
-START_TEST(every_beginning)
+TEST_ROWS(every_beginning, ARRAY_LEN(found))
 {
 	static const unsigned network[] = { 0, 20, 40 },
 			      transport[] = { 0, 20, 8, 8, 8 };
@@ -266,9 +265,8 @@ START_TEST(every_beginning)
 	}
 	free(b.p);
 }
-END_TEST
 
-START_TEST(tags_in_their_order)
+TEST(tags_in_their_order)
 {
 	struct bytes b = bytes_hex(MACS "88a8 e064 8100 000a 0806");
 	struct headers h;
@@ -281,7 +279,6 @@ START_TEST(tags_in_their_order)
 	ck_assert_uint_eq(h.ether_type, 0x0806);
 	free(b.p);
 }
-END_TEST
 
 static uint32_t
 hash_of(const char *hex)
@@ -336,7 +333,7 @@ static const struct {
 	    HEAD6("2c") A6 B6 FRAGMENT("3c", "0008") "0102030405060708", true },
 };
 
-START_TEST(a_flow_has_one_hash)
+TEST_ROWS(a_flow_has_one_hash, ARRAY_LEN(hashes))
 {
 	const uint32_t a = hash_of(hashes[_i].a), b = hash_of(hashes[_i].b);
 
@@ -344,13 +341,12 @@ START_TEST(a_flow_has_one_hash)
 	ck_assert_uint_ne(b, 0);
 	ck_assert_msg((a == b) == hashes[_i].is_equal, "%x %x", a, b);
 }
-END_TEST
 
 #define FLOWS 12000
 
 /* Flows that differ in a port, or in an address, alone: each of N workers gets
  * about as many; ten times the standard deviation is far from chance. */
-START_TEST(flows_are_spread)
+TEST_ROWS(flows_are_spread, 20)
 {
 	static const unsigned moduli[] = { 2, 3, 4, 8, 16 };
 	const unsigned modulus = moduli[_i % 5];
@@ -374,19 +370,4 @@ START_TEST(flows_are_spread)
 		    "%u of %u: %u", i, modulus, n[i]);
 	}
 	free(b.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ headers_are_found, ARRAY_LEN(found), 0 },
-		{ every_beginning, ARRAY_LEN(found), 0 },
-		{ tags_in_their_order, 0, 0 },
-		{ a_flow_has_one_hash, ARRAY_LEN(hashes), 0 },
-		{ flows_are_spread, 20, 0 },
-	};
-
-	return unit_run("capture/headers", units, ARRAY_LEN(units));
 }

@@ -133,7 +133,7 @@ end(struct input *i)
 	free(i->seen);
 }
 
-START_TEST(each_packet_comes_once_and_in_order)
+TEST_ROWS(each_packet_comes_once_and_in_order, 2)
 {
 	struct input i;
 
@@ -147,9 +147,8 @@ START_TEST(each_packet_comes_once_and_in_order)
 		ck_assert_uint_gt(i.seen->of[k], PACKETS / THREADS / 2);
 	end(&i);
 }
-END_TEST
 
-START_TEST(no_call_is_made_before_it_runs)
+TEST_ROWS(no_call_is_made_before_it_runs, 2)
 {
 	const struct timespec pause = { .tv_nsec = 200 * (long)NS_PER_MS };
 	struct input i;
@@ -160,9 +159,8 @@ START_TEST(no_call_is_made_before_it_runs)
 		ck_assert(run(&i) == SOURCE_END);
 	end(&i);
 }
-END_TEST
 
-START_TEST(it_stops_at_once)
+TEST_ROWS(it_stops_at_once, 3)
 {
 	const uint64_t one = 1, began = clock_now_ns();
 	struct input i;
@@ -183,9 +181,8 @@ START_TEST(it_stops_at_once)
 	ck_assert_uint_lt(clock_now_ns() - began, 10 * NS_PER_S);
 	end(&i);
 }
-END_TEST
 
-START_TEST(idle_threads_have_ticks)
+TEST(idle_threads_have_ticks)
 {
 	struct input i;
 	uint64_t n;
@@ -201,9 +198,8 @@ START_TEST(idle_threads_have_ticks)
 	ck_assert_int_eq(read(i.stop, &n, sizeof(n)), sizeof(n));
 	end(&i);
 }
-END_TEST
 
-START_TEST(drops_are_told)
+TEST(drops_are_told)
 {
 	struct input i;
 
@@ -214,9 +210,8 @@ START_TEST(drops_are_told)
 	ck_assert_uint_eq(parallel_input_dropped(i.in), 77);
 	end(&i);
 }
-END_TEST
 
-START_TEST(other_numbers_of_threads)
+TEST_ROWS(other_numbers_of_threads, 2)
 {
 	struct input i;
 
@@ -227,9 +222,8 @@ START_TEST(other_numbers_of_threads)
 		ck_assert_uint_eq(published(&i.seen->n), PACKETS);
 	end(&i);
 }
-END_TEST
 
-START_TEST(what_does_not_start_is_refused)
+TEST(what_does_not_start_is_refused)
 {
 	struct input i;
 
@@ -238,9 +232,8 @@ START_TEST(what_does_not_start_is_refused)
 	ck_assert_ptr_null(i.in);
 	end(&i);
 }
-END_TEST
 
-START_TEST(other_sources_are_read_serially)
+TEST_ROWS(other_sources_are_read_serially, 6)
 {
 	static const struct source_config serial[] = {
 		{ .uri = "int:lo", .threads = 4 },
@@ -256,22 +249,4 @@ START_TEST(other_sources_are_read_serially)
 	ck_assert_ptr_null(in);
 	ck_assert_uint_eq(parallel_input_threads(in), 0);
 	parallel_input_close(in);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ each_packet_comes_once_and_in_order, 2, 0 },
-		{ no_call_is_made_before_it_runs, 2, 0 },
-		{ it_stops_at_once, 3, 0 },
-		{ idle_threads_have_ticks, 0, 0 },
-		{ drops_are_told, 0, 0 },
-		{ other_numbers_of_threads, 2, 0 },
-		{ what_does_not_start_is_refused, 0, 0 },
-		{ other_sources_are_read_serially, 6, 0 },
-	};
-
-	return unit_run("capture/parallel", units, ARRAY_LEN(units));
 }

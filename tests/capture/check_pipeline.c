@@ -236,7 +236,7 @@ way(int i)
 		.payload = PAYLOAD_FULL };
 }
 
-START_TEST(a_file_waits_for_a_slow_sink)
+TEST_ROWS(a_file_waits_for_a_slow_sink, ARRAY_LEN(ways))
 {
 	struct source s = { .seed = (unsigned)_i };
 	struct fake_sink f = { .pause_us = 300,
@@ -247,7 +247,6 @@ START_TEST(a_file_waits_for_a_slow_sink)
 	ck_assert_uint_eq(stats.dropped_local, 0);
 	ck_assert_uint_eq(f.sink.written, PACKETS);
 }
-END_TEST
 
 static void
 check_losses(int number, unsigned silence)
@@ -270,26 +269,24 @@ check_losses(int number, unsigned silence)
 	ck_assert_uint_eq(told, stats.dropped_local);
 }
 
-START_TEST(what_a_live_source_loses_is_counted)
+TEST_ROWS(what_a_live_source_loses_is_counted, ARRAY_LEN(ways))
 {
 	check_losses(_i, 0);
 }
-END_TEST
 
 /* Three streams, and one of three threads. */
 static const int ways_of_silence[] = { 1, 3 };
 
 /* Behind the losses only times come, to one worker after the other. Which of
  * them is told the end is different each time. */
-START_TEST(a_silence_hides_no_loss)
+TEST_ROWS(a_silence_hides_no_loss, ARRAY_LEN(ways_of_silence))
 {
 	for (unsigned i = 0; i < 4; i++)
 		check_losses(ways_of_silence[_i], 100 + 11 * i);
 }
-END_TEST
 
 /* Each thread of the source is a reader with a stream. */
-START_TEST(threads_of_the_source_lose_nothing_uncounted)
+TEST_ROWS(threads_of_the_source_lose_nothing_uncounted, 8)
 {
 	struct source s = {
 		.is_live = true, .n_threads = 3, .seed = (unsigned)_i
@@ -313,9 +310,8 @@ START_TEST(threads_of_the_source_lose_nothing_uncounted)
 	if (!config.has_records)
 		ck_assert_uint_eq(told, stats.dropped_local);
 }
-END_TEST
 
-START_TEST(threads_of_the_source_share_the_count)
+TEST(threads_of_the_source_share_the_count)
 {
 	struct source s = { .is_live = true, .n_threads = 4 };
 	struct fake_sink f = { 0 };
@@ -325,9 +321,8 @@ START_TEST(threads_of_the_source_share_the_count)
 	ck_assert_uint_eq(stats.received, 1234);
 	ck_assert_uint_eq(f.sink.written + stats.dropped_local, 1234);
 }
-END_TEST
 
-START_TEST(a_sink_that_fails_does_not_hold_the_threads)
+TEST_ROWS(a_sink_that_fails_does_not_hold_the_threads, ARRAY_LEN(ways))
 {
 	struct source s = { .seed = (unsigned)_i };
 	struct fake_sink f = { .fails_after = 10 };
@@ -335,21 +330,4 @@ START_TEST(a_sink_that_fails_does_not_hold_the_threads)
 
 	ck_assert_uint_eq(stats.received, PACKETS);
 	ck_assert_uint_lt(f.sink.written, PACKETS);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_file_waits_for_a_slow_sink, ARRAY_LEN(ways), 0 },
-		{ what_a_live_source_loses_is_counted, ARRAY_LEN(ways), 0 },
-		{ a_silence_hides_no_loss, ARRAY_LEN(ways_of_silence), 0 },
-		{ threads_of_the_source_lose_nothing_uncounted, 8, 0 },
-		{ threads_of_the_source_share_the_count, 0, 0 },
-		{ a_sink_that_fails_does_not_hold_the_threads, ARRAY_LEN(ways),
-		    0 },
-	};
-
-	return unit_run("capture/pipeline", units, ARRAY_LEN(units));
 }

@@ -380,7 +380,7 @@ static const struct {
 	{ 200, true },
 };
 
-START_TEST(a_session_from_its_start_to_its_end)
+TEST_ROWS(a_session_from_its_start_to_its_end, ARRAY_LEN(rows))
 {
 	struct session s;
 
@@ -401,9 +401,8 @@ START_TEST(a_session_from_its_start_to_its_end)
 	expect_packets(&s.relay.got, rows[_i].streams);
 	end(&s);
 }
-END_TEST
 
-START_TEST(what_is_pending_can_be_asked_again_and_again)
+TEST_ROWS(what_is_pending_can_be_asked_again_and_again, ARRAY_LEN(rows))
 {
 	struct session s;
 	bool is_pending = false;
@@ -421,9 +420,8 @@ START_TEST(what_is_pending_can_be_asked_again_and_again)
 	ck_assert_str_eq(s.relay.story, "vscaSm(pq)(pq)(pq)(pq)(pq)xC");
 	end(&s);
 }
-END_TEST
 
-START_TEST(a_relay_that_goes_is_a_failure)
+TEST_ROWS(a_relay_that_goes_is_a_failure, 2)
 {
 	struct session s;
 	enum status st = OK;
@@ -439,18 +437,4 @@ START_TEST(a_relay_that_goes_is_a_failure)
 	ck_assert_int_eq(client_finish(s.client), E_IO);
 	ck_assert_str_ne(client_error(s.client), "");
 	end(&s);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_session_from_its_start_to_its_end, ARRAY_LEN(rows), 0 },
-		{ what_is_pending_can_be_asked_again_and_again, ARRAY_LEN(rows),
-		    0 },
-		{ a_relay_that_goes_is_a_failure, 2, 0 },
-	};
-
-	return unit_run("client/client", units, ARRAY_LEN(units));
 }

@@ -98,7 +98,7 @@ work(struct client *c, unsigned address)
 		ck_assert_int_eq(client_work(c, 1), OK);
 }
 
-START_TEST(silent_addresses_are_left_in_time)
+TEST(silent_addresses_are_left_in_time)
 {
 	const uint64_t patience = CONNECT_MS * NS_PER_MS;
 	struct sockaddr_in a;
@@ -127,10 +127,9 @@ START_TEST(silent_addresses_are_left_in_time)
 	end_silence(&s[1]);
 	close(other);
 }
-END_TEST
 
 /* A router may need seconds to say that there is no way. */
-START_TEST(a_late_refusal_takes_nothing_from_the_next)
+TEST(a_late_refusal_takes_nothing_from_the_next)
 {
 	struct sockaddr_in a;
 	struct silent s;
@@ -149,9 +148,8 @@ START_TEST(a_late_refusal_takes_nothing_from_the_next)
 	end_silence(&s);
 	close(refusing);
 }
-END_TEST
 
-START_TEST(a_silent_address_is_the_last_hope)
+TEST(a_silent_address_is_the_last_hope)
 {
 	struct sockaddr_in a;
 	struct silent s;
@@ -170,9 +168,8 @@ START_TEST(a_silent_address_is_the_last_hope)
 	end_silence(&s);
 	close(refusing);
 }
-END_TEST
 
-START_TEST(who_waits_goes_on_by_itself)
+TEST(who_waits_goes_on_by_itself)
 {
 	struct silent s[2];
 	struct client *c;
@@ -187,18 +184,4 @@ START_TEST(who_waits_goes_on_by_itself)
 	client_destroy(c);
 	end_silence(&s[0]);
 	end_silence(&s[1]);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ silent_addresses_are_left_in_time, 0, 0 },
-		{ a_late_refusal_takes_nothing_from_the_next, 0, 0 },
-		{ a_silent_address_is_the_last_hope, 0, 0 },
-		{ who_waits_goes_on_by_itself, 0, 0 },
-	};
-
-	return unit_run("client/connect", units, ARRAY_LEN(units));
 }

@@ -97,7 +97,7 @@ static const struct {
 };
 
 /* Row: a case, with and without segments made by the kernel. */
-START_TEST(the_relay_decodes_every_fragment)
+TEST_ROWS(the_relay_decodes_every_fragment, 2 * ARRAY_LEN(cases))
 {
 	const unsigned row = (unsigned)_i / 2;
 	struct datagrams d;
@@ -122,9 +122,8 @@ START_TEST(the_relay_decodes_every_fragment)
 	close(fds[0]);
 	close(fds[1]);
 }
-END_TEST
 
-START_TEST(nobody_listening_is_no_error)
+TEST(nobody_listening_is_no_error)
 {
 	struct datagrams d;
 	int fds[2];
@@ -138,16 +137,4 @@ START_TEST(nobody_listening_is_no_error)
 	}
 	ck_assert_uint_eq(d.count, 5);
 	close(fds[0]);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_relay_decodes_every_fragment, 2 * ARRAY_LEN(cases), 0 },
-		{ nobody_listening_is_no_error, 0, 0 },
-	};
-
-	return unit_run("client/datagrams", units, ARRAY_LEN(units));
 }

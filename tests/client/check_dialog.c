@@ -46,7 +46,7 @@ greet(struct dialog *d, uint32_t relay_minor)
 	ck_assert_uint_eq(r.code, RELAY_OK);
 }
 
-START_TEST(the_lower_minor_is_spoken)
+TEST(the_lower_minor_is_spoken)
 {
 	struct dialog d = new_dialog(4), e = new_dialog(4);
 
@@ -57,9 +57,8 @@ START_TEST(the_lower_minor_is_spoken)
 	dialog_free(&d);
 	dialog_free(&e);
 }
-END_TEST
 
-START_TEST(another_major_is_refused)
+TEST(another_major_is_refused)
 {
 	struct dialog d = new_dialog(4);
 	struct dialog_reply r;
@@ -70,7 +69,6 @@ START_TEST(another_major_is_refused)
 	ck_assert_uint_ne(r.code, RELAY_OK);
 	dialog_free(&d);
 }
-END_TEST
 
 /* Every command with its reply. */
 static void
@@ -153,7 +151,7 @@ expect_reply(const struct dialog_reply *r, unsigned i)
 }
 
 /* Row: so many bytes arrive at a time. */
-START_TEST(replies_come_whole_however_they_are_cut)
+TEST_ROWS(replies_come_whole_however_they_are_cut, 96)
 {
 	struct dialog d = new_dialog(ARRAY_LEN(replies));
 	struct buf all = { 0 };
@@ -180,10 +178,9 @@ START_TEST(replies_come_whole_however_they_are_cut)
 	buf_free(&all);
 	dialog_free(&d);
 }
-END_TEST
 
 /* Whatever comes, it is taken, refused, or waited for. */
-START_TEST(replies_made_of_noise)
+TEST_ROWS(replies_made_of_noise, 8)
 {
 	uint32_t x = (uint32_t)_i * 77 + 1;
 
@@ -203,9 +200,8 @@ START_TEST(replies_made_of_noise)
 		dialog_free(&d);
 	}
 }
-END_TEST
 
-START_TEST(what_was_not_asked_is_not_taken)
+TEST(what_was_not_asked_is_not_taken)
 {
 	struct dialog d = new_dialog(2);
 	struct dialog_reply r;
@@ -214,9 +210,8 @@ START_TEST(what_was_not_asked_is_not_taken)
 	ck_assert_int_eq(dialog_next(&d, &r), E_PROTOCOL);
 	dialog_free(&d);
 }
-END_TEST
 
-START_TEST(a_refusal_is_a_reply)
+TEST(a_refusal_is_a_reply)
 {
 	struct dialog d = new_dialog(2);
 	struct dialog_reply r;
@@ -228,9 +223,8 @@ START_TEST(a_refusal_is_a_reply)
 	ck_assert_uint_eq(r.path.n, 0);
 	dialog_free(&d);
 }
-END_TEST
 
-START_TEST(a_path_without_end_is_no_reply)
+TEST(a_path_without_end_is_no_reply)
 {
 	struct dialog d = new_dialog(2);
 	struct dialog_reply r;
@@ -242,21 +236,4 @@ START_TEST(a_path_without_end_is_no_reply)
 	buf_zero(&d.in, 8192);
 	ck_assert_int_eq(dialog_next(&d, &r), E_PROTOCOL);
 	dialog_free(&d);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_lower_minor_is_spoken, 0, 0 },
-		{ another_major_is_refused, 0, 0 },
-		{ replies_come_whole_however_they_are_cut, 96, 0 },
-		{ replies_made_of_noise, 8, 0 },
-		{ what_was_not_asked_is_not_taken, 0, 0 },
-		{ a_refusal_is_a_reply, 0, 0 },
-		{ a_path_without_end_is_no_reply, 0, 0 },
-	};
-
-	return unit_run("client/dialog", units, ARRAY_LEN(units));
 }

@@ -17,7 +17,7 @@ static const struct {
 	{ 4000000000, 65536 },
 };
 
-START_TEST(the_rate_is_kept_and_used)
+TEST_ROWS(the_rate_is_kept_and_used, ARRAY_LEN(paces))
 {
 	const uint64_t rate = paces[_i].rate;
 	const size_t message = paces[_i].message;
@@ -43,10 +43,9 @@ START_TEST(the_rate_is_kept_and_used)
 	ck_assert_double_le((double)(now - 12345),
 	    want * 1.01 + 2e6 + (1024 / (double)rate + 0.01) * 1e9);
 }
-END_TEST
 
 /* Of a stream that takes any number of bytes at a time: row 2's. */
-START_TEST(pieces_are_worth_a_call)
+TEST(pieces_are_worth_a_call)
 {
 	const uint64_t rate = 1000000, second = 1000000000;
 	uint64_t now = 0, bytes = 0;
@@ -66,10 +65,9 @@ START_TEST(pieces_are_worth_a_call)
 	ck_assert_uint_ge(bytes, rate * 98 / 100);
 	ck_assert_uint_le(bytes, rate);
 }
-END_TEST
 
 /* However slow or fast: after two seconds something left, and not too much. */
-START_TEST(any_rate_moves)
+TEST_ROWS(any_rate_moves, 6)
 {
 	const uint64_t rates[] = { 1, 15, 30, 1000, UINT64_C(1) << 40,
 		UINT64_MAX };
@@ -92,9 +90,8 @@ START_TEST(any_rate_moves)
 	now += 3600 * NS_PER_S;
 	ck_assert_uint_gt(pace_allowance(&p, now), 0);
 }
-END_TEST
 
-START_TEST(idle_time_is_not_saved_up)
+TEST(idle_time_is_not_saved_up)
 {
 	struct pace p;
 	size_t burst;
@@ -104,9 +101,8 @@ START_TEST(idle_time_is_not_saved_up)
 	ck_assert_uint_le(burst, 1000000 / 100 + 1);
 	ck_assert_uint_gt(burst, 0);
 }
-END_TEST
 
-START_TEST(no_rate_is_no_limit)
+TEST(no_rate_is_no_limit)
 {
 	struct pace p;
 
@@ -115,7 +111,6 @@ START_TEST(no_rate_is_no_limit)
 	ck_assert_uint_eq(pace_allowance(&p, 1), SIZE_MAX);
 	ck_assert_uint_eq(pace_ready_ns(&p, 1), 1);
 }
-END_TEST
 
 static void
 flight(struct window *w, bool has_loss)
@@ -127,7 +122,7 @@ flight(struct window *w, bool has_loss)
 }
 
 /* The answer to a quarter comes while the relay still reads the rest. */
-START_TEST(a_question_is_due_after_a_quarter)
+TEST(a_question_is_due_after_a_quarter)
 {
 	struct window w;
 
@@ -139,9 +134,8 @@ START_TEST(a_question_is_due_after_a_quarter)
 	window_ask(&w);
 	ck_assert(!window_is_due(&w));
 }
-END_TEST
 
-START_TEST(a_window_opens_and_closes)
+TEST(a_window_opens_and_closes)
 {
 	struct window w;
 	uint64_t before;
@@ -162,9 +156,8 @@ START_TEST(a_window_opens_and_closes)
 		flight(&w, false);
 	ck_assert_uint_eq(w.size, WINDOW_MOST);
 }
-END_TEST
 
-START_TEST(one_flight_is_cut_once)
+TEST(one_flight_is_cut_once)
 {
 	struct window w;
 
@@ -183,9 +176,8 @@ START_TEST(one_flight_is_cut_once)
 	window_answer(&w, true, 0);
 	ck_assert_uint_eq(w.size, WINDOW_LEAST);
 }
-END_TEST
 
-START_TEST(what_is_missing_is_under_way)
+TEST(what_is_missing_is_under_way)
 {
 	struct window w;
 
@@ -202,7 +194,6 @@ START_TEST(what_is_missing_is_under_way)
 	window_answer(&w, false, UINT64_MAX);
 	ck_assert_uint_ge(window_allowance(&w), w.size / 2);
 }
-END_TEST
 
 static void
 count(void *arg)
@@ -210,7 +201,7 @@ count(void *arg)
 	++*(unsigned *)arg;
 }
 
-START_TEST(held_packets_are_found_until_released)
+TEST(held_packets_are_found_until_released)
 {
 	struct held h = { 0 };
 	unsigned done = 0;
@@ -235,24 +226,4 @@ START_TEST(held_packets_are_found_until_released)
 	held_release(&h, 5); /* old news */
 	held_free(&h);
 	ck_assert_uint_eq(done, 1000);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_rate_is_kept_and_used, ARRAY_LEN(paces), 0 },
-		{ pieces_are_worth_a_call, 0, 0 },
-		{ any_rate_moves, 6, 0 },
-		{ idle_time_is_not_saved_up, 0, 0 },
-		{ no_rate_is_no_limit, 0, 0 },
-		{ a_window_opens_and_closes, 0, 0 },
-		{ a_question_is_due_after_a_quarter, 0, 0 },
-		{ one_flight_is_cut_once, 0, 0 },
-		{ what_is_missing_is_under_way, 0, 0 },
-		{ held_packets_are_found_until_released, 0, 0 },
-	};
-
-	return unit_run("client/flow", units, ARRAY_LEN(units));
 }

@@ -49,7 +49,7 @@ expect_packet(struct reader *r, unsigned n)
 }
 
 /* Row: so many bytes leave with one call. */
-START_TEST(the_relay_decodes_what_was_put)
+TEST_ROWS(the_relay_decodes_what_was_put, 30)
 {
 	static uint8_t got[sizeof(bytes) * 2];
 	struct outbox o;
@@ -92,7 +92,6 @@ START_TEST(the_relay_decodes_what_was_put)
 	close(fds[0]);
 	close(fds[1]);
 }
-END_TEST
 
 static void
 count(void *arg)
@@ -100,7 +99,7 @@ count(void *arg)
 	++*(unsigned *)arg;
 }
 
-START_TEST(packets_that_are_left_are_done)
+TEST(packets_that_are_left_are_done)
 {
 	struct outbox o;
 	unsigned done = 0;
@@ -117,9 +116,8 @@ START_TEST(packets_that_are_left_are_done)
 	outbox_free(&o);
 	ck_assert_uint_eq(done, 5);
 }
-END_TEST
 
-START_TEST(a_closed_socket_is_an_error_and_no_signal)
+TEST(a_closed_socket_is_an_error_and_no_signal)
 {
 	struct outbox o;
 	const struct client_packet p = packet(3);
@@ -135,7 +133,6 @@ START_TEST(a_closed_socket_is_an_error_and_no_signal)
 	outbox_free(&o);
 	close(fds[0]);
 }
-END_TEST
 
 /* What is sent from the file differs from what is in memory. */
 #define FILE_BYTES (2 * OUTBOX_FILE_MIN)
@@ -190,7 +187,7 @@ expect_from_file(struct reader *r, uint32_t head, uint32_t body, int c)
 }
 
 /* Row: so many bytes leave with one call. */
-START_TEST(large_packets_leave_from_their_file)
+TEST_ROWS(large_packets_leave_from_their_file, 3)
 {
 	static uint8_t got[4 * FILE_BYTES];
 	const size_t most[] = { 1001, OUTBOX_FILE_MIN, SIZE_MAX };
@@ -235,9 +232,8 @@ START_TEST(large_packets_leave_from_their_file)
 	close(fds[0]);
 	close(fds[1]);
 }
-END_TEST
 
-START_TEST(a_file_that_was_cut_short_is_an_error)
+TEST(a_file_that_was_cut_short_is_an_error)
 {
 	const int file = make_file();
 	const struct client_packet p = packet_in_file(file, 0, OUTBOX_FILE_MIN);
@@ -258,19 +254,4 @@ START_TEST(a_file_that_was_cut_short_is_an_error)
 	close(file);
 	close(fds[0]);
 	close(fds[1]);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_relay_decodes_what_was_put, 30, 0 },
-		{ packets_that_are_left_are_done, 0, 0 },
-		{ a_closed_socket_is_an_error_and_no_signal, 0, 0 },
-		{ large_packets_leave_from_their_file, 3, 0 },
-		{ a_file_that_was_cut_short_is_an_error, 0, 0 },
-	};
-
-	return unit_run("client/outbox", units, ARRAY_LEN(units));
 }

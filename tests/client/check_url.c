@@ -40,7 +40,7 @@ static const char *const bad[] = {
 	"net://[::1]x",
 };
 
-START_TEST(good_ones_are_taken_apart)
+TEST_ROWS(good_ones_are_taken_apart, ARRAY_LEN(good))
 {
 	const char *why;
 	struct url u;
@@ -52,9 +52,8 @@ START_TEST(good_ones_are_taken_apart)
 	ck_assert_uint_eq(u.data, good[_i].data);
 	ck_assert_str_eq(u.path, good[_i].path);
 }
-END_TEST
 
-START_TEST(bad_ones_are_refused_with_a_reason)
+TEST_ROWS(bad_ones_are_refused_with_a_reason, ARRAY_LEN(bad))
 {
 	const char *why = NULL;
 	struct url u;
@@ -63,9 +62,8 @@ START_TEST(bad_ones_are_refused_with_a_reason)
 	    url_parse(&u, bad[_i], &why) == E_MALFORMED, "%s", bad[_i]);
 	ck_assert_ptr_nonnull(why);
 }
-END_TEST
 
-START_TEST(long_hosts_are_refused)
+TEST(long_hosts_are_refused)
 {
 	char text[600] = "net://";
 	const char *why;
@@ -74,9 +72,8 @@ START_TEST(long_hosts_are_refused)
 	memset(text + 6, 'a', 500);
 	ck_assert_int_eq(url_parse(&u, text, &why), E_MALFORMED);
 }
-END_TEST
 
-START_TEST(numbers_resolve_with_their_ports)
+TEST(numbers_resolve_with_their_ports)
 {
 	struct url_address a[URL_ADDRESSES], b;
 	const char *why;
@@ -92,7 +89,6 @@ START_TEST(numbers_resolve_with_their_ports)
 	ck_assert_uint_eq(
 	    ntohs(((struct sockaddr_in *)(void *)&b.sa)->sin_port), 77);
 }
-END_TEST
 
 static bool
 never(void *arg)
@@ -101,7 +97,7 @@ never(void *arg)
 	return false;
 }
 
-START_TEST(who_is_told_to_stop_waits_for_no_name)
+TEST(who_is_told_to_stop_waits_for_no_name)
 {
 	struct url_address a[URL_ADDRESSES];
 	unsigned n, asked = 0;
@@ -119,7 +115,6 @@ START_TEST(who_is_told_to_stop_waits_for_no_name)
 	ck_assert_uint_eq(n, 1);
 	ck_assert_uint_eq(asked, 1);
 }
-END_TEST
 
 static const struct {
 	const char *url;
@@ -138,7 +133,7 @@ static const struct {
 	{ "net://[fe80::7f00:1]", false },
 };
 
-START_TEST(loopback_addresses_are_known)
+TEST_ROWS(loopback_addresses_are_known, ARRAY_LEN(places))
 {
 	struct url_address a[URL_ADDRESSES];
 	const char *why;
@@ -148,20 +143,4 @@ START_TEST(loopback_addresses_are_known)
 	ck_assert_int_eq(url_parse(&u, places[_i].url, &why), OK);
 	ck_assert_int_eq(url_resolve(&u, a, &n, &why), OK);
 	ck_assert_uint_eq(url_is_loopback(&a[0]), places[_i].is_loopback);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ good_ones_are_taken_apart, ARRAY_LEN(good), 0 },
-		{ bad_ones_are_refused_with_a_reason, ARRAY_LEN(bad), 0 },
-		{ long_hosts_are_refused, 0, 0 },
-		{ numbers_resolve_with_their_ports, 0, 0 },
-		{ who_is_told_to_stop_waits_for_no_name, 0, 0 },
-		{ loopback_addresses_are_known, ARRAY_LEN(places), 0 },
-	};
-
-	return unit_run("client/url", units, ARRAY_LEN(units));
 }

@@ -7,7 +7,7 @@
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
 
-START_TEST(integers_are_big_endian)
+TEST(integers_are_big_endian)
 {
 	static const uint8_t want[] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
 		0xcd, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0, 0 };
@@ -25,7 +25,6 @@ START_TEST(integers_are_big_endian)
 	buf_free(&b);
 	ck_assert_uint_eq(buf_len(&b), 0);
 }
-END_TEST
 
 /* Appended and consumed in pieces of these sizes. */
 static const struct {
@@ -33,7 +32,7 @@ static const struct {
 } pieces[] = { { 1, 1 }, { 3, 2 }, { 7, 6 }, { 255, 254 }, { 256, 255 },
 	{ 257, 256 }, { 1000, 997 }, { 65536, 65000 } };
 
-START_TEST(bytes_come_out_in_the_order_they_went_in)
+TEST_ROWS(bytes_come_out_in_the_order_they_went_in, ARRAY_LEN(pieces))
 {
 	const size_t in = pieces[_i].append, out = pieces[_i].consume;
 	struct buf b = { 0 };
@@ -56,9 +55,8 @@ START_TEST(bytes_come_out_in_the_order_they_went_in)
 	ck_assert_uint_le(b.cap, 4 * (buf_len(&b) + in) + 256);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(a_long_rest_is_seldom_moved)
+TEST(a_long_rest_is_seldom_moved)
 {
 	struct buf b = { 0 };
 	unsigned moves = 0;
@@ -75,9 +73,8 @@ START_TEST(a_long_rest_is_seldom_moved)
 	ck_assert_uint_le(moves, 100000 / 1000);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(no_memory_is_sticky_until_truncated)
+TEST(no_memory_is_sticky_until_truncated)
 {
 	struct buf b = { 0 };
 
@@ -96,9 +93,8 @@ START_TEST(no_memory_is_sticky_until_truncated)
 	ck_assert_mem_eq(buf_data(&b), "abx", 3);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(sizes_no_memory_can_have_are_refused)
+TEST(sizes_no_memory_can_have_are_refused)
 {
 	struct buf b = { 0 };
 
@@ -111,9 +107,8 @@ START_TEST(sizes_no_memory_can_have_are_refused)
 	ck_assert_mem_eq(buf_data(&b), "abc", 3);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(trim_gives_memory_back_only_when_empty)
+TEST(trim_gives_memory_back_only_when_empty)
 {
 	struct buf b = { 0 };
 
@@ -130,9 +125,8 @@ START_TEST(trim_gives_memory_back_only_when_empty)
 	ck_assert(!b.bad);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(steady_use_does_not_allocate)
+TEST(steady_use_does_not_allocate)
 {
 	unsigned long before;
 	struct buf b = { 0 };
@@ -147,9 +141,8 @@ START_TEST(steady_use_does_not_allocate)
 	ck_assert_uint_eq(before, 0);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(spares_are_lent_from_one_to_the_next)
+TEST(spares_are_lent_from_one_to_the_next)
 {
 	struct buf a = { 0 }, b = { 0 }, c = { 0 };
 	struct buf_spares spares;
@@ -179,9 +172,8 @@ START_TEST(spares_are_lent_from_one_to_the_next)
 	ck_assert_ptr_null(a.mem);
 	buf_spares_free(&spares);
 }
-END_TEST
 
-START_TEST(a_failure_is_lent_to_nobody)
+TEST(a_failure_is_lent_to_nobody)
 {
 	struct buf a = { 0 }, b = { 0 };
 	struct buf_spares spares;
@@ -197,24 +189,4 @@ START_TEST(a_failure_is_lent_to_nobody)
 	ck_assert(!b.bad);
 	ck_assert_ptr_null(b.mem);
 	buf_spares_free(&spares);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ integers_are_big_endian, 0, 0 },
-		{ bytes_come_out_in_the_order_they_went_in, ARRAY_LEN(pieces),
-		    0 },
-		{ a_long_rest_is_seldom_moved, 0, 0 },
-		{ no_memory_is_sticky_until_truncated, 0, 0 },
-		{ sizes_no_memory_can_have_are_refused, 0, 0 },
-		{ trim_gives_memory_back_only_when_empty, 0, 0 },
-		{ steady_use_does_not_allocate, 0, 0 },
-		{ spares_are_lent_from_one_to_the_next, 0, 0 },
-		{ a_failure_is_lent_to_nobody, 0, 0 },
-	};
-
-	return unit_run("buf", units, ARRAY_LEN(units));
 }

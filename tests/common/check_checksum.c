@@ -19,7 +19,7 @@ slow_crc32(uint32_t crc, const uint8_t *p, size_t n)
 }
 
 /* Row: the length; from every place in a word. */
-START_TEST(every_length_and_place)
+TEST_ROWS(every_length_and_place, 600)
 {
 	uint8_t noise[700];
 	struct bytes b;
@@ -38,18 +38,16 @@ START_TEST(every_length_and_place)
 		free(b.p);
 	}
 }
-END_TEST
 
-START_TEST(the_known_one)
+TEST(the_known_one)
 {
 	ck_assert_uint_eq(checksum_crc32(0, "123456789", 9), 0xcbf43926);
 	ck_assert_uint_eq(checksum_crc32(0, "", 0), 0);
 	ck_assert_uint_eq(checksum_crc32(0x12345678, NULL, 0), 0x12345678);
 }
-END_TEST
 
 /* In parts as in one piece. */
-START_TEST(parts)
+TEST(parts)
 {
 	static uint8_t p[100000];
 	uint32_t crc = 0;
@@ -65,17 +63,4 @@ START_TEST(parts)
 	}
 	ck_assert_uint_eq(crc, checksum_crc32(0, p, sizeof(p)));
 	ck_assert_uint_eq(crc, slow_crc32(0, p, sizeof(p)));
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ every_length_and_place, 600, 0 },
-		{ the_known_one, 0, 0 },
-		{ parts, 0, 0 },
-	};
-
-	return unit_run("checksum", units, ARRAY_LEN(units));
 }

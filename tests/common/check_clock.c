@@ -7,7 +7,7 @@
 #include "common/compiler.h"
 #include "tests/lib/unit.h"
 
-START_TEST(monotonic_time_goes_forward)
+TEST(monotonic_time_goes_forward)
 {
 	const struct timespec pause = { .tv_nsec = 2 * (long)NS_PER_MS };
 	const uint64_t before = clock_now_ns();
@@ -18,9 +18,8 @@ START_TEST(monotonic_time_goes_forward)
 	ck_assert_uint_ge(after - before, 2 * NS_PER_MS);
 	ck_assert_uint_lt(after - before, 30 * NS_PER_S);
 }
-END_TEST
 
-START_TEST(wall_time_is_that_of_the_system)
+TEST(wall_time_is_that_of_the_system)
 {
 	const uint64_t before = (uint64_t)time(NULL);
 	const uint64_t now = clock_wall_s();
@@ -29,9 +28,8 @@ START_TEST(wall_time_is_that_of_the_system)
 	ck_assert_uint_ge(now, before);
 	ck_assert_uint_le(now, (uint64_t)time(NULL) + 1);
 }
-END_TEST
 
-START_TEST(frozen_clocks_stand_still)
+TEST(frozen_clocks_stand_still)
 {
 	clock_freeze(5, 7);
 	ck_assert_uint_eq(clock_now_ns(), 5);
@@ -40,9 +38,8 @@ START_TEST(frozen_clocks_stand_still)
 	ck_assert_uint_eq(clock_now_ns(), 6);
 	ck_assert_uint_eq(clock_wall_s(), 8);
 }
-END_TEST
 
-START_TEST(a_wait_ends_no_millisecond_too_early)
+TEST(a_wait_ends_no_millisecond_too_early)
 {
 	clock_freeze(NS_PER_S, 0);
 	ck_assert_int_eq(clock_ms_until(0), 0);
@@ -52,28 +49,12 @@ START_TEST(a_wait_ends_no_millisecond_too_early)
 	ck_assert_int_eq(clock_ms_until(NS_PER_S + NS_PER_MS + 1), 2);
 	ck_assert_int_eq(clock_ms_until(UINT64_MAX), INT_MAX);
 }
-END_TEST
 
-START_TEST(work_takes_processor_time)
+TEST(work_takes_processor_time)
 {
 	const double before = clock_cpu_s();
 
 	while (clock_cpu_s() == before)
 		continue;
 	ck_assert(clock_cpu_s() > before);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ monotonic_time_goes_forward, 0, 0 },
-		{ wall_time_is_that_of_the_system, 0, 0 },
-		{ frozen_clocks_stand_still, 0, 0 },
-		{ a_wait_ends_no_millisecond_too_early, 0, 0 },
-		{ work_takes_processor_time, 0, 0 },
-	};
-
-	return unit_run("clock", units, ARRAY_LEN(units));
 }

@@ -22,7 +22,7 @@ static const struct {
 	{ "thequickbrownfoxjumps", "bcefhijkmnoopqrstuuwx" },
 };
 
-START_TEST(smallest_comes_out_first)
+TEST_ROWS(smallest_comes_out_first, ARRAY_LEN(cases))
 {
 	struct heap h = { 0 };
 
@@ -38,9 +38,8 @@ START_TEST(smallest_comes_out_first)
 	ck_assert_ptr_null(heap_pop(&h));
 	heap_free(&h);
 }
-END_TEST
 
-START_TEST(pushes_and_pops_may_mix)
+TEST(pushes_and_pops_may_mix)
 {
 	unsigned counts[256] = { 0 };
 	struct heap h = { 0 };
@@ -72,9 +71,8 @@ START_TEST(pushes_and_pops_may_mix)
 	}
 	heap_free(&h);
 }
-END_TEST
 
-START_TEST(keys_are_compared_as_64_bits)
+TEST(keys_are_compared_as_64_bits)
 {
 	struct heap h = { 0 };
 
@@ -86,9 +84,8 @@ START_TEST(keys_are_compared_as_64_bits)
 	ck_assert_ptr_eq(heap_pop(&h), &values[0]);
 	heap_free(&h);
 }
-END_TEST
 
-START_TEST(push_without_memory_changes_nothing)
+TEST(push_without_memory_changes_nothing)
 {
 	struct heap h = { 0 };
 	enum status st;
@@ -112,9 +109,8 @@ START_TEST(push_without_memory_changes_nothing)
 	ck_assert_ptr_null(heap_pop(&h));
 	heap_free(&h);
 }
-END_TEST
 
-START_TEST(steady_use_does_not_allocate)
+TEST(steady_use_does_not_allocate)
 {
 	struct heap h = { 0 };
 	unsigned long before;
@@ -127,19 +123,4 @@ START_TEST(steady_use_does_not_allocate)
 	before = fault_count() - before;
 	ck_assert_uint_eq(before, 0);
 	heap_free(&h);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ smallest_comes_out_first, ARRAY_LEN(cases), 0 },
-		{ pushes_and_pops_may_mix, 0, 0 },
-		{ keys_are_compared_as_64_bits, 0, 0 },
-		{ push_without_memory_changes_nothing, 0, 0 },
-		{ steady_use_does_not_allocate, 0, 0 },
-	};
-
-	return unit_run("heap", units, ARRAY_LEN(units));
 }

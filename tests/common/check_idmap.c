@@ -26,7 +26,7 @@ fill_model(void)
 	}
 }
 
-START_TEST(map_agrees_with_a_table)
+TEST(map_agrees_with_a_table)
 {
 	struct idmap m = { 0 };
 	size_t n = 0;
@@ -56,10 +56,9 @@ START_TEST(map_agrees_with_a_table)
 		    model[i].is_in ? &model[i] : NULL);
 	idmap_free(&m);
 }
-END_TEST
 
 /* Names that differ in a byte, or in their length. */
-START_TEST(names_have_keys_of_their_own)
+TEST(names_have_keys_of_their_own)
 {
 	struct idmap m = { 0 };
 	char name[32] = "";
@@ -84,9 +83,8 @@ START_TEST(names_have_keys_of_their_own)
 	ck_assert_uint_eq(m.n, n);
 	idmap_free(&m);
 }
-END_TEST
 
-START_TEST(any_empties_a_map_once_each)
+TEST(any_empties_a_map_once_each)
 {
 	struct idmap m = { 0 };
 
@@ -104,9 +102,8 @@ START_TEST(any_empties_a_map_once_each)
 	ck_assert_ptr_null(idmap_find(&m, 0));
 	idmap_free(&m);
 }
-END_TEST
 
-START_TEST(existing_id_keeps_its_value)
+TEST(existing_id_keeps_its_value)
 {
 	struct idmap m = { 0 };
 	int a, b;
@@ -116,9 +113,8 @@ START_TEST(existing_id_keeps_its_value)
 	ck_assert_ptr_eq(idmap_find(&m, 7), &a);
 	idmap_free(&m);
 }
-END_TEST
 
-START_TEST(insert_without_memory_changes_nothing)
+TEST(insert_without_memory_changes_nothing)
 {
 	struct idmap m = { 0 };
 	enum status st;
@@ -148,9 +144,8 @@ START_TEST(insert_without_memory_changes_nothing)
 		ck_assert_ptr_eq(idmap_find(&m, i), &m);
 	idmap_free(&m);
 }
-END_TEST
 
-START_TEST(steady_use_does_not_allocate)
+TEST(steady_use_does_not_allocate)
 {
 	struct idmap m = { 0 };
 	unsigned long before;
@@ -164,20 +159,4 @@ START_TEST(steady_use_does_not_allocate)
 	before = fault_count() - before;
 	ck_assert_uint_eq(before, 0);
 	idmap_free(&m);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ map_agrees_with_a_table, 0, 0 },
-		{ names_have_keys_of_their_own, 0, 0 },
-		{ any_empties_a_map_once_each, 0, 0 },
-		{ existing_id_keeps_its_value, 0, 0 },
-		{ insert_without_memory_changes_nothing, 0, 0 },
-		{ steady_use_does_not_allocate, 0, 0 },
-	};
-
-	return unit_run("idmap", units, ARRAY_LEN(units));
 }

@@ -6,7 +6,7 @@
 
 static const unsigned workers[] = { 0, 1, 7, 254, 255 };
 
-START_TEST(handles_carry_their_worker)
+TEST_ROWS(handles_carry_their_worker, ARRAY_LEN(workers))
 {
 	struct id_source src = { 0 };
 
@@ -18,9 +18,8 @@ START_TEST(handles_carry_their_worker)
 		ck_assert_uint_ne(h, UINT64_MAX);
 	}
 }
-END_TEST
 
-START_TEST(sequence_counts_from_one)
+TEST_ROWS(sequence_counts_from_one, ARRAY_LEN(workers))
 {
 	struct id_source src = { .is_sequence = true };
 
@@ -28,9 +27,8 @@ START_TEST(sequence_counts_from_one)
 		ck_assert_uint_eq(
 		    ids_handle(&src, workers[_i]), i << 8 | workers[_i]);
 }
-END_TEST
 
-START_TEST(forbidden_handles_are_skipped)
+TEST(forbidden_handles_are_skipped)
 {
 	struct id_source src = { .is_sequence = true };
 
@@ -39,9 +37,8 @@ START_TEST(forbidden_handles_are_skipped)
 	src.next = (UINT64_C(1) << 56) - 2; /* 56 ones would follow */
 	ck_assert_uint_eq(ids_handle(&src, 255), 255);
 }
-END_TEST
 
-START_TEST(random_bits_all_take_both_values)
+TEST(random_bits_all_take_both_values)
 {
 	uint64_t ones = 0, zeros = 0;
 
@@ -53,18 +50,4 @@ START_TEST(random_bits_all_take_both_values)
 	}
 	ck_assert_uint_eq(ones, UINT64_MAX);
 	ck_assert_uint_eq(zeros, UINT64_MAX);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ handles_carry_their_worker, ARRAY_LEN(workers), 0 },
-		{ sequence_counts_from_one, ARRAY_LEN(workers), 0 },
-		{ forbidden_handles_are_skipped, 0, 0 },
-		{ random_bits_all_take_both_values, 0, 0 },
-	};
-
-	return unit_run("ids", units, ARRAY_LEN(units));
 }

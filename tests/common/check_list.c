@@ -38,7 +38,7 @@ static const struct {
 	{ "abc", "abc", "" },
 };
 
-START_TEST(entries_may_leave_while_the_list_is_walked)
+TEST_ROWS(entries_may_leave_while_the_list_is_walked, ARRAY_LEN(cases))
 {
 	struct item items[4];
 	struct list head;
@@ -58,9 +58,8 @@ START_TEST(entries_may_leave_while_the_list_is_walked)
 		ck_assert_int_eq(list_first(&head, struct item, node)->name,
 		    cases[_i].left[0]);
 }
-END_TEST
 
-START_TEST(deleting_twice_does_no_harm)
+TEST(deleting_twice_does_no_harm)
 {
 	struct item a = { .name = 'a' }, b = { .name = 'b' };
 	struct list head;
@@ -73,17 +72,4 @@ START_TEST(deleting_twice_does_no_harm)
 	list_del(&a.node);
 	drop_in_loop(&head, "", seen);
 	ck_assert_str_eq(seen, "b");
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ entries_may_leave_while_the_list_is_walked, ARRAY_LEN(cases),
-		    0 },
-		{ deleting_twice_does_no_harm, 0, 0 },
-	};
-
-	return unit_run("list", units, ARRAY_LEN(units));
 }

@@ -62,7 +62,7 @@ static const struct {
 	{ "cut \xe2\x82", "info cut \\xe2\\x82\n" },
 };
 
-START_TEST(one_event_is_one_clean_line_in_one_write)
+TEST_ROWS(one_event_is_one_clean_line_in_one_write, ARRAY_LEN(cases))
 {
 	log_set_level(LOG_INFO);
 	capture_stderr();
@@ -70,7 +70,6 @@ START_TEST(one_event_is_one_clean_line_in_one_write)
 	ck_assert_str_eq(captured(), cases[_i].want);
 	ck_assert_str_eq(captured(), "");
 }
-END_TEST
 
 /* What follows {"time":"1970-01-01T00:00:01.000Z","level":"info" */
 static const struct {
@@ -96,7 +95,7 @@ static const struct {
 	    ",\"message\":\"a \\u202e \\udb40\\udc01\"}\n" },
 };
 
-START_TEST(json_is_one_object_a_line)
+TEST_ROWS(json_is_one_object_a_line, ARRAY_LEN(objects))
 {
 	static const char start[] = "{\"time\":\"1970-01-01T00:00:01.000Z\","
 				    "\"level\":\"info\"";
@@ -109,9 +108,8 @@ START_TEST(json_is_one_object_a_line)
 	ck_assert_int_eq(strncmp(captured(), start, strlen(start)), 0);
 	ck_assert_str_eq(line + strlen(start), objects[_i].want);
 }
-END_TEST
 
-START_TEST(long_json_is_closed)
+TEST(long_json_is_closed)
 {
 	char detail[2 * LOG_LINE_MAX];
 	size_t n;
@@ -129,7 +127,6 @@ START_TEST(long_json_is_closed)
 		ck_assert_str_eq(line + n - 3, "\"}\n");
 	}
 }
-END_TEST
 
 static const char *
 file_text(const char *path)
@@ -142,7 +139,7 @@ file_text(const char *path)
 	return line;
 }
 
-START_TEST(a_file_may_take_the_place_of_stderr)
+TEST(a_file_may_take_the_place_of_stderr)
 {
 	static const char then[] = "1970-01-01T00:00:01.000Z ";
 	char path[] = "/tmp/check_log.XXXXXX", text[256];
@@ -173,9 +170,8 @@ START_TEST(a_file_may_take_the_place_of_stderr)
 	ck_assert_ptr_null(strstr(line, "three"));
 	unlink(path);
 }
-END_TEST
 
-START_TEST(a_full_disk_loses_lines_and_says_so)
+TEST(a_full_disk_loses_lines_and_says_so)
 {
 	capture_stderr();
 	log_set_level(LOG_NOTICE);
@@ -185,9 +181,8 @@ START_TEST(a_full_disk_loses_lines_and_says_so)
 	log_notice("two");
 	ck_assert_int_eq(log_open("/dev/null"), OK);
 }
-END_TEST
 
-START_TEST(the_journal_gets_priorities)
+TEST(the_journal_gets_priorities)
 {
 	struct stat sb;
 	char name[64];
@@ -210,9 +205,8 @@ START_TEST(the_journal_gets_priorities)
 	log_debug("x");
 	ck_assert_str_eq(captured(), "<7>debug x\n");
 }
-END_TEST
 
-START_TEST(lines_above_the_level_are_dropped)
+TEST(lines_above_the_level_are_dropped)
 {
 	static const char *const names[] = { "error x\n", "warning x\n",
 		"notice x\n", "info x\n", "debug x\n" };
@@ -228,20 +222,18 @@ START_TEST(lines_above_the_level_are_dropped)
 		}
 	}
 }
-END_TEST
 
-START_TEST(default_level_is_warning)
+TEST(default_level_is_warning)
 {
 	ck_assert(log_wants(LOG_WARN));
 	ck_assert(!log_wants(LOG_NOTICE));
 }
-END_TEST
 
 /* A filler of one, two and four bytes a character, and one to escape. */
 static const char *const fillers[] = { "x", "\xc3\xa9", "\xf0\x9f\x98\x80",
 	"\n" };
 
-START_TEST(long_lines_are_cut_between_characters)
+TEST_ROWS(long_lines_are_cut_between_characters, ARRAY_LEN(fillers))
 {
 	const size_t k = strlen(fillers[_i]);
 	const size_t out = k == 1 && fillers[_i][0] == '\n' ? 4 : k;
@@ -259,9 +251,8 @@ START_TEST(long_lines_are_cut_between_characters)
 	ck_assert_uint_eq((n - strlen("warning \n")) % out, 0);
 	ck_assert_ptr_null(memchr(line, '\n', n - 1));
 }
-END_TEST
 
-START_TEST(errno_is_told_and_kept)
+TEST(errno_is_told_and_kept)
 {
 	capture_stderr();
 	errno = ENOSPC;
@@ -274,9 +265,8 @@ START_TEST(errno_is_told_and_kept)
 	log_warn("nobody reads this");
 	ck_assert_int_eq(errno, ENOENT);
 }
-END_TEST
 
-START_TEST(first_error_aborts_when_asked_to)
+TEST_SIGNAL(first_error_aborts_when_asked_to, SIGABRT)
 {
 	log_set_abort_on_error(true);
 	capture_stderr();
@@ -284,17 +274,15 @@ START_TEST(first_error_aborts_when_asked_to)
 	ck_assert_str_eq(captured(), "warning not yet\n");
 	log_error("now");
 }
-END_TEST
 
-START_TEST(errors_do_not_abort_unasked)
+TEST(errors_do_not_abort_unasked)
 {
 	capture_stderr();
 	log_error("x");
 	ck_assert_str_eq(captured(), "error x\n");
 }
-END_TEST
 
-START_TEST(ratelimit_lets_one_through_per_interval)
+TEST(ratelimit_lets_one_through_per_interval)
 {
 	static const struct {
 		uint64_t now;
@@ -308,7 +296,6 @@ START_TEST(ratelimit_lets_one_through_per_interval)
 		ck_assert_int_eq(log_ratelimit(&last, 10), steps[i].pass);
 	}
 }
-END_TEST
 
 /* Returns how many bytes a pipe in place of stderr has taken. */
 static size_t
@@ -337,7 +324,7 @@ drain(size_t n)
 	}
 }
 
-START_TEST(nobody_waits_long_for_who_does_not_read)
+TEST(nobody_waits_long_for_who_does_not_read)
 {
 	size_t n = fill_pipe_in_place_of_stderr();
 	uint64_t began;
@@ -359,7 +346,6 @@ START_TEST(nobody_waits_long_for_who_does_not_read)
 	    "warning 1000 lines were lost here: standard error accepted no "
 	    "more\nwarning after\nwarning and on\n");
 }
-END_TEST
 
 /* The first that a reader sees behind a full pipe, which it begins to read
  * soon. */
@@ -389,7 +375,7 @@ read_slowly(void)
 
 /* On a busy machine the reader may come later than anybody waits for it, but
  * not each time. */
-START_TEST(who_is_only_slow_loses_nothing)
+TEST(who_is_only_slow_loses_nothing)
 {
 	static const char want[] = "warning x\nwarning y\n";
 	const char *got = read_slowly();
@@ -401,7 +387,6 @@ START_TEST(who_is_only_slow_loses_nothing)
 	}
 	ck_assert_str_eq(got, want);
 }
-END_TEST
 
 /* Logs N lines of LEVEL about peers; returns how many were written. */
 static unsigned
@@ -416,7 +401,7 @@ flood(enum log_level level, unsigned n)
 	return lines;
 }
 
-START_TEST(each_level_has_a_limit_of_lines_about_peers)
+TEST(each_level_has_a_limit_of_lines_about_peers)
 {
 	log_set_level(LOG_INFO);
 	capture_stderr();
@@ -437,9 +422,8 @@ START_TEST(each_level_has_a_limit_of_lines_about_peers)
 	log_peer(LOG_WARN, "and one");
 	ck_assert_str_eq(captured(), "warning and one\n");
 }
-END_TEST
 
-START_TEST(suppressed_lines_are_reported_once)
+TEST(suppressed_lines_are_reported_once)
 {
 	log_set_level(LOG_INFO);
 	capture_stderr();
@@ -461,7 +445,6 @@ START_TEST(suppressed_lines_are_reported_once)
 	log_peer(LOG_WARN, "one more");
 	ck_assert_str_eq(captured(), "");
 }
-END_TEST
 
 /* The value of NAME in the entry TEXT; "" if there is none. */
 static const char *
@@ -513,7 +496,7 @@ entry(int fd)
 	return line;
 }
 
-START_TEST(the_journal_gets_fields)
+TEST(the_journal_gets_fields)
 {
 	char path[] = "/tmp/check_log.XXXXXX/journal", number[16];
 	int fd;
@@ -558,9 +541,8 @@ START_TEST(the_journal_gets_fields)
 	*strrchr(path, '/') = '\0';
 	rmdir(path);
 }
-END_TEST
 
-START_TEST(a_busy_journal_delays_little_and_loses_some)
+TEST(a_busy_journal_delays_little_and_loses_some)
 {
 	char path[] = "/tmp/check_log.XXXXXX/journal";
 	const uint64_t began = clock_now_ns();
@@ -590,44 +572,11 @@ START_TEST(a_busy_journal_delays_little_and_loses_some)
 	*strrchr(path, '/') = '\0';
 	rmdir(path);
 }
-END_TEST
 
-START_TEST(the_blame_decides_how_loud_a_failure_is)
+TEST(the_blame_decides_how_loud_a_failure_is)
 {
 	ck_assert_int_eq(log_level_of(E_REFUSED), LOG_INFO);
 	ck_assert_int_eq(log_level_of(E_MALFORMED), LOG_WARN);
 	ck_assert_int_eq(log_level_of(E_REFUSED_CLOSE), LOG_WARN);
 	ck_assert_int_eq(log_level_of(E_IO), LOG_ERROR);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ one_event_is_one_clean_line_in_one_write, ARRAY_LEN(cases),
-		    0 },
-		{ json_is_one_object_a_line, ARRAY_LEN(objects), 0 },
-		{ long_json_is_closed, 0, 0 },
-		{ a_file_may_take_the_place_of_stderr, 0, 0 },
-		{ a_full_disk_loses_lines_and_says_so, 0, 0 },
-		{ the_journal_gets_priorities, 0, 0 },
-		{ lines_above_the_level_are_dropped, 0, 0 },
-		{ default_level_is_warning, 0, 0 },
-		{ long_lines_are_cut_between_characters, ARRAY_LEN(fillers),
-		    0 },
-		{ errno_is_told_and_kept, 0, 0 },
-		{ first_error_aborts_when_asked_to, 0, SIGABRT },
-		{ errors_do_not_abort_unasked, 0, 0 },
-		{ ratelimit_lets_one_through_per_interval, 0, 0 },
-		{ nobody_waits_long_for_who_does_not_read, 0, 0 },
-		{ who_is_only_slow_loses_nothing, 0, 0 },
-		{ each_level_has_a_limit_of_lines_about_peers, 0, 0 },
-		{ suppressed_lines_are_reported_once, 0, 0 },
-		{ the_journal_gets_fields, 0, 0 },
-		{ a_busy_journal_delays_little_and_loses_some, 0, 0 },
-		{ the_blame_decides_how_loud_a_failure_is, 0, 0 },
-	};
-
-	return unit_run("log", units, ARRAY_LEN(units));
 }

@@ -72,7 +72,7 @@ static const struct {
 	    { .number = 5, .choice = GREEN, .tiny = -6 }, 0 },
 };
 
-START_TEST(values_go_where_the_table_says)
+TEST_ROWS(values_go_where_the_table_says, ARRAY_LEN(good))
 {
 	const struct values *want = &good[_i].values;
 	struct values v = { .number = 5 };
@@ -94,7 +94,6 @@ START_TEST(values_go_where_the_table_says)
 	ck_assert_int_eq(v.choice, want->choice);
 	ck_assert_int_eq(v.tiny, want->tiny);
 }
-END_TEST
 
 static const struct {
 	const char *line, *why;
@@ -119,7 +118,7 @@ static const struct {
 };
 
 /* As option_parse(), but the message is kept. */
-START_TEST(what_is_wrong_is_said)
+TEST_ROWS(what_is_wrong_is_said, ARRAY_LEN(bad))
 {
 	struct values v = { 0 };
 	char line[128], *argv[WORDS], why[OPTION_WHY_LEN] = "";
@@ -137,9 +136,8 @@ START_TEST(what_is_wrong_is_said)
 	}
 	ck_assert_str_eq(why, bad[_i].why);
 }
-END_TEST
 
-START_TEST(values_are_shown_as_they_are_taken)
+TEST(values_are_shown_as_they_are_taken)
 {
 	char text[32];
 
@@ -151,17 +149,4 @@ START_TEST(values_are_shown_as_they_are_taken)
 	ck_assert_str_eq(text, "3M");
 	option_show_bytes(1500, text, sizeof(text));
 	ck_assert_str_eq(text, "1500B");
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ values_go_where_the_table_says, ARRAY_LEN(good), 0 },
-		{ what_is_wrong_is_said, ARRAY_LEN(bad), 0 },
-		{ values_are_shown_as_they_are_taken, 0, 0 },
-	};
-
-	return unit_run("common/option", units, ARRAY_LEN(units));
 }

@@ -7,7 +7,7 @@
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 
-START_TEST(integers_are_big_endian)
+TEST(integers_are_big_endian)
 {
 	struct bytes b = bytes_hex("01 0203 04050607 08090a0b0c0d0e0f 1011");
 	struct reader r = reader_over(b.p, b.n);
@@ -23,9 +23,8 @@ START_TEST(integers_are_big_endian)
 	ck_assert_int_eq(reader_done(&r), OK);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(failure_is_sticky_and_yields_zeros)
+TEST(failure_is_sticky_and_yields_zeros)
 {
 	struct bytes b = bytes_hex("ffffff");
 	struct reader r = reader_over(b.p, b.n);
@@ -40,9 +39,8 @@ START_TEST(failure_is_sticky_and_yields_zeros)
 	ck_assert_int_eq(reader_done(&r), E_MALFORMED);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(huge_lengths_do_not_wrap)
+TEST(huge_lengths_do_not_wrap)
 {
 	struct bytes b = bytes_hex("00000000");
 	struct reader r = reader_over(b.p, b.n);
@@ -53,7 +51,6 @@ START_TEST(huge_lengths_do_not_wrap)
 	ck_assert_int_eq(reader_done(&r), E_MALFORMED);
 	free(b.p);
 }
-END_TEST
 
 static const struct {
 	const char *hex;
@@ -72,7 +69,7 @@ static const struct {
 	{ "61620063", 3, "ab", "ab" },
 };
 
-START_TEST(strings_end_within_their_field)
+TEST_ROWS(strings_end_within_their_field, ARRAY_LEN(strings))
 {
 	struct bytes b = bytes_hex(strings[_i].hex);
 	struct reader r = reader_over(b.p, b.n);
@@ -92,18 +89,4 @@ START_TEST(strings_end_within_their_field)
 	if (want != NULL)
 		ck_assert_mem_eq(s.p, want, s.n);
 	free(b.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ integers_are_big_endian, 0, 0 },
-		{ failure_is_sticky_and_yields_zeros, 0, 0 },
-		{ huge_lengths_do_not_wrap, 0, 0 },
-		{ strings_end_within_their_field, ARRAY_LEN(strings), 0 },
-	};
-
-	return unit_run("reader", units, ARRAY_LEN(units));
 }

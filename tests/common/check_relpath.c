@@ -98,7 +98,7 @@ static const struct {
 	{ TEXT("a\0"), NULL },
 };
 
-START_TEST(paths_are_made_safe_or_refused)
+TEST_ROWS(paths_are_made_safe_or_refused, ARRAY_LEN(cases))
 {
 	struct relpath *p = (struct relpath *)&p;
 	const char *want = cases[_i].path;
@@ -113,9 +113,8 @@ START_TEST(paths_are_made_safe_or_refused)
 	ck_assert_uint_eq(p->len, strlen(want));
 	relpath_free(p);
 }
-END_TEST
 
-START_TEST(names_are_paths_of_one_component)
+TEST_ROWS(names_are_paths_of_one_component, ARRAY_LEN(cases))
 {
 	const char *text = cases[_i].text;
 	/* a name is what the path rules leave as it was, without a slash */
@@ -132,7 +131,6 @@ START_TEST(names_are_paths_of_one_component)
 		ck_assert_ptr_null(p);
 	relpath_free(p);
 }
-END_TEST
 
 /* LEN bytes of path: components of 99, the last one shorter or longer. */
 static struct relpath *
@@ -150,7 +148,7 @@ long_path(size_t len, enum status want)
 	return p;
 }
 
-START_TEST(a_path_is_shorter_than_its_limit)
+TEST(a_path_is_shorter_than_its_limit)
 {
 	struct relpath *p = long_path(RELPATH_MAX - 1, OK);
 
@@ -158,9 +156,8 @@ START_TEST(a_path_is_shorter_than_its_limit)
 	relpath_free(p);
 	ck_assert_ptr_null(long_path(RELPATH_MAX, E_MALFORMED));
 }
-END_TEST
 
-START_TEST(join_puts_one_slash_between)
+TEST(join_puts_one_slash_between)
 {
 	struct relpath *a, *b, *j;
 
@@ -181,9 +178,8 @@ START_TEST(join_puts_one_slash_between)
 	relpath_free(a);
 	relpath_free(b);
 }
-END_TEST
 
-START_TEST(join_keeps_the_limit)
+TEST(join_keeps_the_limit)
 {
 	struct relpath *a = long_path(RELPATH_MAX - 3, OK), *b, *j;
 
@@ -198,7 +194,6 @@ START_TEST(join_keeps_the_limit)
 	relpath_free(b);
 	relpath_free(j);
 }
-END_TEST
 
 static const struct {
 	const char *path, *suffix, *want; /* NULL: over a limit */
@@ -211,7 +206,7 @@ static const struct {
 	{ N255 "/a", "1", N255 "/a1" },
 };
 
-START_TEST(suffix_keeps_names_within_their_limit)
+TEST_ROWS(suffix_keeps_names_within_their_limit, ARRAY_LEN(suffixes))
 {
 	const char *want = suffixes[_i].want;
 	struct relpath *p, *s;
@@ -229,9 +224,8 @@ START_TEST(suffix_keeps_names_within_their_limit)
 	relpath_free(s);
 	relpath_free(p);
 }
-END_TEST
 
-START_TEST(top_is_the_first_component)
+TEST(top_is_the_first_component)
 {
 	struct relpath *p, *top, *again;
 
@@ -245,9 +239,8 @@ START_TEST(top_is_the_first_component)
 	relpath_free(top);
 	relpath_free(p);
 }
-END_TEST
 
-START_TEST(without_memory_nothing_comes_out)
+TEST(without_memory_nothing_comes_out)
 {
 	struct relpath *a, *out[6];
 	enum status st[6];
@@ -271,23 +264,4 @@ START_TEST(without_memory_nothing_comes_out)
 		ck_assert_ptr_null(out[i]);
 	}
 	relpath_free(a);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ paths_are_made_safe_or_refused, ARRAY_LEN(cases), 0 },
-		{ names_are_paths_of_one_component, ARRAY_LEN(cases), 0 },
-		{ a_path_is_shorter_than_its_limit, 0, 0 },
-		{ join_puts_one_slash_between, 0, 0 },
-		{ join_keeps_the_limit, 0, 0 },
-		{ suffix_keeps_names_within_their_limit, ARRAY_LEN(suffixes),
-		    0 },
-		{ top_is_the_first_component, 0, 0 },
-		{ without_memory_nothing_comes_out, 0, 0 },
-	};
-
-	return unit_run("relpath", units, ARRAY_LEN(units));
 }

@@ -25,7 +25,7 @@ static const struct {
 	{ SIZE_MAX, SLAB_LARGEST },
 };
 
-START_TEST(blocks_are_of_the_smallest_class_that_holds)
+TEST_ROWS(blocks_are_of_the_smallest_class_that_holds, ARRAY_LEN(sizes))
 {
 	struct slab_pool p;
 	struct slab_block *b;
@@ -44,9 +44,8 @@ START_TEST(blocks_are_of_the_smallest_class_that_holds)
 	ck_assert_uint_eq(p.cached, 0);
 	slab_free_all(&p);
 }
-END_TEST
 
-START_TEST(chains_go_back_whole_and_clean)
+TEST(chains_go_back_whole_and_clean)
 {
 	struct slab_pool p;
 	struct slab_block *chain = NULL;
@@ -76,9 +75,8 @@ START_TEST(chains_go_back_whole_and_clean)
 	slab_free_all(&p);
 	ck_assert_uint_eq(p.cached, 0);
 }
-END_TEST
 
-START_TEST(steady_use_does_not_allocate)
+TEST(steady_use_does_not_allocate)
 {
 	struct slab_pool p;
 	unsigned long before;
@@ -92,9 +90,8 @@ START_TEST(steady_use_does_not_allocate)
 	ck_assert_uint_eq(before, 0);
 	slab_free_all(&p);
 }
-END_TEST
 
-START_TEST(few_small_blocks_are_cached)
+TEST(few_small_blocks_are_cached)
 {
 	struct slab_block *chain = NULL, *b;
 	struct slab_pool p;
@@ -120,9 +117,8 @@ START_TEST(few_small_blocks_are_cached)
 	slab_free_all(&p);
 	ck_assert_uint_eq(p.cached, 0);
 }
-END_TEST
 
-START_TEST(no_more_is_cached_than_allowed)
+TEST(no_more_is_cached_than_allowed)
 {
 	struct slab_block *b[4];
 	struct slab_pool p;
@@ -139,9 +135,8 @@ START_TEST(no_more_is_cached_than_allowed)
 	ck_assert_uint_eq(p.cached, 0);
 	slab_free_all(&p);
 }
-END_TEST
 
-START_TEST(no_memory_counts_nothing)
+TEST(no_memory_counts_nothing)
 {
 	struct slab_pool p;
 	struct slab_block *b;
@@ -153,21 +148,4 @@ START_TEST(no_memory_counts_nothing)
 	ck_assert_ptr_null(b);
 	ck_assert_uint_eq(published(&account), 0);
 	slab_free_all(&p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ blocks_are_of_the_smallest_class_that_holds, ARRAY_LEN(sizes),
-		    0 },
-		{ chains_go_back_whole_and_clean, 0, 0 },
-		{ steady_use_does_not_allocate, 0, 0 },
-		{ few_small_blocks_are_cached, 0, 0 },
-		{ no_more_is_cached_than_allowed, 0, 0 },
-		{ no_memory_counts_nothing, 0, 0 },
-	};
-
-	return unit_run("slab", units, ARRAY_LEN(units));
 }

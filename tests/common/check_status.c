@@ -16,7 +16,7 @@ static const struct {
 #undef STATUS
 };
 
-START_TEST(each_row_has_its_text_and_blame)
+TEST_ROWS(each_row_has_its_text_and_blame, ARRAY_LEN(rows))
 {
 	ck_assert_int_eq(rows[_i].st, _i);
 	ck_assert_str_eq(status_text(rows[_i].st), rows[_i].text);
@@ -24,34 +24,19 @@ START_TEST(each_row_has_its_text_and_blame)
 	for (int i = 0; i < _i; i++)
 		ck_assert_str_ne(rows[i].text, rows[_i].text);
 }
-END_TEST
 
-START_TEST(no_failure_is_zero)
+TEST(no_failure_is_zero)
 {
 	ck_assert_int_eq(OK, 0);
 	ck_assert_int_eq(status_blame(E_MALFORMED), BLAME_PEER);
 	ck_assert_int_eq(status_blame(E_NOMEM), BLAME_US);
 	ck_assert_int_eq(status_blame(E_REFUSED), BLAME_NOBODY);
 }
-END_TEST
 
-START_TEST(any_number_has_a_text)
+TEST(any_number_has_a_text)
 {
 	const enum status bad = (enum status)ARRAY_LEN(rows);
 
 	ck_assert_uint_gt(strlen(status_text(bad)), 0);
 	ck_assert_int_eq(status_blame(bad), BLAME_US);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ each_row_has_its_text_and_blame, ARRAY_LEN(rows), 0 },
-		{ no_failure_is_zero, 0, 0 },
-		{ any_number_has_a_text, 0, 0 },
-	};
-
-	return unit_run("status", units, ARRAY_LEN(units));
 }

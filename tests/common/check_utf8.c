@@ -32,7 +32,7 @@ static const struct {
 	{ "\xf0\x9f\x98", 0, UINT32_MAX },
 };
 
-START_TEST(characters_are_decoded)
+TEST_ROWS(characters_are_decoded, ARRAY_LEN(characters))
 {
 	uint32_t c = 1;
 
@@ -40,9 +40,8 @@ START_TEST(characters_are_decoded)
 	    utf8_decode(characters[_i].text, &c), characters[_i].len);
 	ck_assert_uint_eq(c, characters[_i].c);
 }
-END_TEST
 
-START_TEST(hidden_characters_are_known)
+TEST(hidden_characters_are_known)
 {
 	static const uint32_t hidden[] = { 0, '\n', 0x1b, 0x7f, 0x80, 0x9f,
 		0xad, 0x34f, 0x600, 0x61c, 0x70f, 0x115f, 0x180e, 0x200b,
@@ -60,7 +59,6 @@ START_TEST(hidden_characters_are_known)
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++)
 		ck_assert_msg(!utf8_is_hidden(seen[i]), "%x", seen[i]);
 }
-END_TEST
 
 static const struct {
 	uint32_t c;
@@ -74,24 +72,11 @@ static const struct {
 	{ 0xe0001, '\xf3', "\\U000e0001" },
 };
 
-START_TEST(escapes_are_those_of_c)
+TEST_ROWS(escapes_are_those_of_c, ARRAY_LEN(escapes))
 {
 	char out[UTF8_ESCAPE_SIZE];
 
 	ck_assert_uint_eq(utf8_escape(out, escapes[_i].c, escapes[_i].byte),
 	    strlen(escapes[_i].text));
 	ck_assert_str_eq(out, escapes[_i].text);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ characters_are_decoded, ARRAY_LEN(characters), 0 },
-		{ hidden_characters_are_known, 0, 0 },
-		{ escapes_are_those_of_c, ARRAY_LEN(escapes), 0 },
-	};
-
-	return unit_run("utf8", units, ARRAY_LEN(units));
 }

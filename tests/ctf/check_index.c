@@ -11,7 +11,7 @@
 static const char *const headers[] = { "c1f1dcc1 00000001 00000000 00000038",
 	"c1f1dcc1 00000001 00000001 00000048" };
 
-START_TEST(headers_are_those_of_the_format)
+TEST_ROWS(headers_are_those_of_the_format, ARRAY_LEN(headers))
 {
 	struct bytes want = bytes_hex(headers[_i]);
 	uint8_t got[INDEX_HEADER_LEN];
@@ -23,7 +23,6 @@ START_TEST(headers_are_those_of_the_format)
 	ck_assert_uint_eq(minor, (unsigned)_i);
 	free(want.p);
 }
-END_TEST
 
 static const char *const wrong[] = {
 	"c1f1dcc2 00000001 00000001 00000048", /* magic */
@@ -35,7 +34,7 @@ static const char *const wrong[] = {
 	"00000000 00000000 00000000 00000000",
 };
 
-START_TEST(other_headers_are_malformed)
+TEST_ROWS(other_headers_are_malformed, ARRAY_LEN(wrong))
 {
 	struct bytes b = bytes_hex(wrong[_i]);
 	unsigned minor;
@@ -43,9 +42,8 @@ START_TEST(other_headers_are_malformed)
 	ck_assert_int_eq(index_header_decode(b.p, &minor), E_MALFORMED);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(fields_stand_where_the_format_says)
+TEST_ROWS(fields_stand_where_the_format_says, 2)
 {
 	struct bytes want = bytes_hex(
 	    "0000000000001000 0000000000008000 0000000000007ef0"
@@ -78,17 +76,4 @@ START_TEST(fields_stand_where_the_format_says)
 	free(got.p);
 	free(cut.p);
 	free(want.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ headers_are_those_of_the_format, ARRAY_LEN(headers), 0 },
-		{ other_headers_are_malformed, ARRAY_LEN(wrong), 0 },
-		{ fields_stand_where_the_format_says, 2, 0 },
-	};
-
-	return unit_run("index", units, ARRAY_LEN(units));
 }

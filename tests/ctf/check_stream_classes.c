@@ -61,7 +61,7 @@ static const struct {
 };
 
 /* Whole, byte by byte, and with zeros behind each byte of padding. */
-START_TEST(classes_of_plain_text)
+TEST_ROWS(classes_of_plain_text, ARRAY_LEN(rows))
 {
 	const uint8_t *text = (const uint8_t *)rows[_i].text;
 	const size_t n = strlen(rows[_i].text);
@@ -76,7 +76,6 @@ START_TEST(classes_of_plain_text)
 	ck_assert_msg(bytes.found == rows[_i].found, "%s: %#llx by bytes",
 	    rows[_i].text, (unsigned long long)bytes.found);
 }
-END_TEST
 
 static void
 put32(uint8_t *p, uint32_t value, bool is_big)
@@ -99,7 +98,7 @@ packet(uint8_t *p, const char *text, size_t n, uint32_t size, bool is_big)
 
 /* The text cut at any place between two packets, in both byte orders; behind
  * the first its padding as bytes (0), or said by the peer (1). */
-START_TEST(classes_of_packets)
+TEST_ROWS(classes_of_packets, 4)
 {
 	static const char text[] = CTF "a { }; stream { id = 3; }; b { };";
 	const size_t n = sizeof(text) - 1;
@@ -122,10 +121,9 @@ START_TEST(classes_of_packets)
 		ck_assert_uint_eq(s.found, 1 << 3);
 	}
 }
-END_TEST
 
 /* Nobody waits for what is not understood. */
-START_TEST(what_is_no_packet_declares_all)
+TEST_ROWS(what_is_no_packet_declares_all, 4)
 {
 	struct stream_classes s = { 0 };
 	uint8_t bytes[256];
@@ -151,10 +149,9 @@ START_TEST(what_is_no_packet_declares_all)
 	stream_classes_feed(&s, bytes, 128, 0);
 	ck_assert_uint_eq(s.found, ALL);
 }
-END_TEST
 
 /* Without end: it is looked at up to a limit. */
-START_TEST(a_flood_is_not_looked_at)
+TEST_ROWS(a_flood_is_not_looked_at, 2)
 {
 	static uint8_t zeros[1 << 20];
 	struct stream_classes s = { 0 };
@@ -169,7 +166,6 @@ START_TEST(a_flood_is_not_looked_at)
 	stream_classes_feed(&s, NULL, 0, UINT32_MAX);
 	ck_assert_uint_eq(s.found, ALL);
 }
-END_TEST
 
 /* It is worth waiting for a class when a trace is described. */
 static const struct {
@@ -187,7 +183,7 @@ static const struct {
 	{ "\x1e{\"type\": 1}", 0 },
 };
 
-START_TEST(what_is_worth_waiting_for)
+TEST_ROWS(what_is_worth_waiting_for, ARRAY_LEN(sets))
 {
 	const uint8_t *text = (const uint8_t *)sets[_i].text;
 	struct stream_classes s = { 0 };
@@ -196,9 +192,8 @@ START_TEST(what_is_worth_waiting_for)
 	ck_assert_msg(stream_classes_set(&s) == sets[_i].set, "%s: %#llx",
 	    sets[_i].text, (unsigned long long)stream_classes_set(&s));
 }
-END_TEST
 
-START_TEST(ids_beyond_the_set)
+TEST(ids_beyond_the_set)
 {
 	ck_assert(stream_classes_have(1, 0));
 	ck_assert(!stream_classes_have(1, 1));
@@ -207,20 +202,4 @@ START_TEST(ids_beyond_the_set)
 	ck_assert(stream_classes_have(UINT64_C(1) << 63, UINT64_MAX));
 	ck_assert(!stream_classes_have(UINT64_C(1) << 63, 62));
 	ck_assert(stream_classes_have(ALL, 17));
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ classes_of_plain_text, ARRAY_LEN(rows), 0 },
-		{ classes_of_packets, 4, 0 },
-		{ what_is_no_packet_declares_all, 4, 0 },
-		{ a_flood_is_not_looked_at, 2, 0 },
-		{ what_is_worth_waiting_for, ARRAY_LEN(sets), 0 },
-		{ ids_beyond_the_set, 0, 0 },
-	};
-
-	return unit_run("stream_classes", units, ARRAY_LEN(units));
 }

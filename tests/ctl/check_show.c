@@ -36,7 +36,7 @@ static const struct {
 	{ "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", 16 },
 };
 
-START_TEST(one_is_singular)
+TEST(one_is_singular)
 {
 	char text[TEXT_UNIT_MAX];
 
@@ -46,9 +46,8 @@ START_TEST(one_is_singular)
 	ck_assert_str_eq(text_count(text, UINT64_MAX, "directive"),
 	    "18446744073709551615 directives");
 }
-END_TEST
 
-START_TEST(what_controls_a_terminal_is_escaped)
+TEST_ROWS(what_controls_a_terminal_is_escaped, ARRAY_LEN(escapes))
 {
 	char out[64], *own;
 
@@ -59,9 +58,8 @@ START_TEST(what_controls_a_terminal_is_escaped)
 	ck_assert_str_eq(own, escapes[_i].shown);
 	free(own);
 }
-END_TEST
 
-START_TEST(escapes_are_cut_between_characters)
+TEST(escapes_are_cut_between_characters)
 {
 	const char *text = "ab\033\xe6\xbc\xa2";
 	char out[16];
@@ -78,9 +76,8 @@ START_TEST(escapes_are_cut_between_characters)
 	ck_assert_uint_eq(text_fit("ab\xe6\xbc\xa2", 3), 2);
 	ck_assert_uint_eq(text_fit("ab\xe6\xbc\xa2", 4), 5);
 }
-END_TEST
 
-START_TEST(in_another_locale_nothing_but_ascii_is_shown)
+TEST(in_another_locale_nothing_but_ascii_is_shown)
 {
 	char out[32];
 
@@ -89,9 +86,8 @@ START_TEST(in_another_locale_nothing_but_ascii_is_shown)
 	setlocale(LC_CTYPE, "C.UTF-8");
 	ck_assert_str_eq(out, "\\u00e9x");
 }
-END_TEST
 
-START_TEST(numbers_have_three_figures_and_a_unit)
+TEST(numbers_have_three_figures_and_a_unit)
 {
 	static const struct {
 		uint64_t n;
@@ -115,9 +111,8 @@ START_TEST(numbers_have_three_figures_and_a_unit)
 	ck_assert_str_eq(text_per_second(text, 9.96), "10");
 	ck_assert_str_eq(text_per_second(text, 25.4), "25");
 }
-END_TEST
 
-START_TEST(times_are_told_in_two_units)
+TEST(times_are_told_in_two_units)
 {
 	char text[TEXT_UNIT_MAX];
 
@@ -134,7 +129,6 @@ START_TEST(times_are_told_in_two_units)
 	setenv("TZ", "UTC", 1);
 	ck_assert_str_eq(text_time(text, 86399), "1970-01-01 23:59:59");
 }
-END_TEST
 
 static const struct column columns[] = {
 	{ "NUMBER", COLUMN_NUMBER, 2 },
@@ -194,16 +188,15 @@ static const struct {
 	     "\xe6\xbc\xa2\\x0a         0\n" },
 };
 
-START_TEST(a_table_fits_the_terminal)
+TEST_ROWS(a_table_fits_the_terminal, ARRAY_LEN(tables))
 {
 	char *text = drawn(tables[_i].width, false);
 
 	ck_assert_str_eq(text, tables[_i].text);
 	free(text);
 }
-END_TEST
 
-START_TEST(colours_take_no_room)
+TEST(colours_take_no_room)
 {
 	char *text = drawn(39, true);
 
@@ -214,22 +207,10 @@ START_TEST(colours_take_no_room)
 	    "   123  \xe6\xbc\xa2\\x0a              off       0\n");
 	free(text);
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ one_is_singular, 0, 0 },
-		{ what_controls_a_terminal_is_escaped, ARRAY_LEN(escapes), 0 },
-		{ escapes_are_cut_between_characters, 0, 0 },
-		{ in_another_locale_nothing_but_ascii_is_shown, 0, 0 },
-		{ numbers_have_three_figures_and_a_unit, 0, 0 },
-		{ times_are_told_in_two_units, 0, 0 },
-		{ a_table_fits_the_terminal, ARRAY_LEN(tables), 0 },
-		{ colours_take_no_room, 0, 0 },
-	};
-
 	setlocale(LC_CTYPE, "C.UTF-8");
-	return unit_run("ctl/show", units, ARRAY_LEN(units));
+	return unit_run();
 }

@@ -37,7 +37,7 @@ static const struct {
 	{ "unix:/run/x", "http://localhost", "", "/run/x", true },
 };
 
-START_TEST(addresses_are_understood)
+TEST_ROWS(addresses_are_understood, ARRAY_LEN(addresses))
 {
 	struct address a;
 	const char *why;
@@ -48,9 +48,8 @@ START_TEST(addresses_are_understood)
 	ck_assert_str_eq(a.unix_path, addresses[_i].unix_path);
 	ck_assert_int_eq(a.is_local, addresses[_i].is_local);
 }
-END_TEST
 
-START_TEST(bad_addresses_are_refused)
+TEST(bad_addresses_are_refused)
 {
 	static const char *const bad[] = { "", "unix:", "ftp://x", "file:///x",
 		"http://", "http://a:99999", "http://a b", "http://[::1",
@@ -70,7 +69,6 @@ START_TEST(bad_addresses_are_refused)
 	memset(name, 'x', sizeof(name) - 1);
 	ck_assert_int_ne(address_parse(&a, name, &why), OK);
 }
-END_TEST
 
 static enum status
 parsed(struct ctl_options *o, char *line)
@@ -107,7 +105,7 @@ static const struct {
 	{ "check --disk-warning=10% --state=f", COMMAND_check, NULL },
 };
 
-START_TEST(commands_are_understood)
+TEST_ROWS(commands_are_understood, ARRAY_LEN(good_lines))
 {
 	struct ctl_options o;
 	char line[128];
@@ -123,9 +121,8 @@ START_TEST(commands_are_understood)
 	ck_assert(o.command != COMMAND_watch ||
 		  strcmp(o.more[1], "--clock-seconds") == 0);
 }
-END_TEST
 
-START_TEST(bad_command_lines_are_refused)
+TEST(bad_command_lines_are_refused)
 {
 	static const char *const bad[] = { "", "status x", "show", "show a b",
 		"watch", "nothing", "status --long", "top --json", "top -s x",
@@ -141,9 +138,8 @@ START_TEST(bad_command_lines_are_refused)
 		ck_assert_msg(parsed(&o, line) != OK, "%s", bad[i]);
 	}
 }
-END_TEST
 
-START_TEST(members_of_another_type_are_found)
+TEST(members_of_another_type_are_found)
 {
 	json_t *j = json_loads("{\"n\":5,\"m\":-1,\"t\":\"x\",\"r\":1.5,"
 			       "\"b\":true,\"o\":{\"a\":2,\"b\":3},\"z\":null}",
@@ -172,7 +168,6 @@ START_TEST(members_of_another_type_are_found)
 	ck_assert_str_eq(a.wrong, "o");
 	json_decref(j);
 }
-END_TEST
 
 struct got {
 	char text[256];
@@ -190,7 +185,7 @@ on_event(const struct event_stream *e, const char *data, void *arg)
 	return ++g->n != g->most;
 }
 
-START_TEST(events_come_in_any_pieces)
+TEST(events_come_in_any_pieces)
 {
 	static const char stream[] =
 	    "retry: 2000\n: comment\n\nid: 1.1\nevent: began\ndata: {1}\n\n"
@@ -212,9 +207,8 @@ START_TEST(events_come_in_any_pieces)
 		event_stream_free(&e);
 	}
 }
-END_TEST
 
-START_TEST(events_without_end_are_refused)
+TEST(events_without_end_are_refused)
 {
 	struct event_stream e = { 0 };
 	struct got g = { .most = 100 };
@@ -240,9 +234,8 @@ START_TEST(events_without_end_are_refused)
 	ck_assert_uint_eq(g.n, 1);
 	event_stream_free(&e);
 }
-END_TEST
 
-START_TEST(rates_are_of_the_same_session)
+TEST(rates_are_of_the_same_session)
 {
 	struct session old[] = { { .id = 1, .received_bytes = 100 },
 		{ .id = 3, .received_bytes = 500 } };
@@ -260,9 +253,8 @@ START_TEST(rates_are_of_the_same_session)
 	top_rates(&now, &before, 0);
 	ck_assert_double_eq(new[0].rate, -1);
 }
-END_TEST
 
-START_TEST(the_busiest_come_first)
+TEST(the_busiest_come_first)
 {
 	struct session all[] = {
 		{ .id = 1, .name = "c", .host = "", .rate = 5 },
@@ -288,7 +280,6 @@ START_TEST(the_busiest_come_first)
 		free(order);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *url, *listens;
@@ -319,7 +310,7 @@ static const struct {
 	{ "relay1", "0.0.0.0", 70000, NULL },
 };
 
-START_TEST(a_viewer_goes_where_the_relay_is)
+TEST_ROWS(a_viewer_goes_where_the_relay_is, ARRAY_LEN(watches))
 {
 	const struct session s = { .host = "h", .name = "s" };
 	char out[WATCH_URL_MAX];
@@ -334,9 +325,8 @@ START_TEST(a_viewer_goes_where_the_relay_is)
 	if (st == OK)
 		ck_assert_str_eq(out, watches[_i].want);
 }
-END_TEST
 
-START_TEST(verdicts)
+TEST(verdicts)
 {
 	static const struct {
 		struct relay_status s;
@@ -385,9 +375,8 @@ START_TEST(verdicts)
 		ck_assert_int_eq(k.reasons[0] == '\0', k.verdict == CHECK_OK);
 	}
 }
-END_TEST
 
-START_TEST(losses_count_once)
+TEST(losses_count_once)
 {
 	struct relay_status s = { .started = 100, .lost_packets = 5 };
 	char file[] = "/tmp/tracepulse-check-XXXXXX";
@@ -414,26 +403,4 @@ START_TEST(losses_count_once)
 	unlink(file);
 	ck_assert_int_eq(check_lost_since("/nowhere/x", &s, &lost), E_IO);
 	ck_assert_int_eq(errno, ENOENT);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ addresses_are_understood, ARRAY_LEN(addresses), 0 },
-		{ bad_addresses_are_refused, 0, 0 },
-		{ commands_are_understood, ARRAY_LEN(good_lines), 0 },
-		{ bad_command_lines_are_refused, 0, 0 },
-		{ members_of_another_type_are_found, 0, 0 },
-		{ events_come_in_any_pieces, 0, 0 },
-		{ events_without_end_are_refused, 0, 0 },
-		{ rates_are_of_the_same_session, 0, 0 },
-		{ the_busiest_come_first, 0, 0 },
-		{ a_viewer_goes_where_the_relay_is, ARRAY_LEN(watches), 0 },
-		{ verdicts, 0, 0 },
-		{ losses_count_once, 0, 0 },
-	};
-
-	return unit_run("ctl/talk", units, ARRAY_LEN(units));
 }

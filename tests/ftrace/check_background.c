@@ -40,7 +40,7 @@ add(struct background *b, struct job *j, int wait_fd)
 	background_add(b, &j->job);
 }
 
-START_TEST(what_has_not_begun_is_taken_back)
+TEST(what_has_not_begun_is_taken_back)
 {
 	struct event_base *base = event_base_new();
 	struct background *b;
@@ -66,9 +66,8 @@ START_TEST(what_has_not_begun_is_taken_back)
 	close(fds[0]);
 	close(fds[1]);
 }
-END_TEST
 
-START_TEST(what_waits_at_the_end_comes_back_undone)
+TEST(what_waits_at_the_end_comes_back_undone)
 {
 	struct event_base *base = event_base_new();
 	struct background *b;
@@ -83,16 +82,4 @@ START_TEST(what_waits_at_the_end_comes_back_undone)
 	ck_assert(first.is_done && !first.is_worked);
 	ck_assert(!second.is_done && !second.is_worked);
 	event_base_free(base);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ what_has_not_begun_is_taken_back, 0, 0 },
-		{ what_waits_at_the_end_comes_back_undone, 0, 0 },
-	};
-
-	return unit_run("background", units, ARRAY_LEN(units));
 }

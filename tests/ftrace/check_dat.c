@@ -46,7 +46,7 @@ put_together(const struct bytes *metadata, const struct bytes pages[CPUS])
 	return out;
 }
 
-START_TEST(the_file_is_that_of_the_stock_listener)
+TEST_ROWS(the_file_is_that_of_the_stock_listener, 5)
 {
 	const char *name = plain[_i];
 	struct bytes metadata = vector_metadata(name),
@@ -63,11 +63,10 @@ START_TEST(the_file_is_that_of_the_stock_listener)
 	free(result.p);
 	free(metadata.p);
 }
-END_TEST
 
 /* Its pages are compressed in the stock listener's, and are not in ours; all
  * before them, but for the link to the section behind them, is the same. */
-START_TEST(compressed_metadata_stays_as_it_is)
+TEST(compressed_metadata_stays_as_it_is)
 {
 	struct bytes metadata = vector_metadata("v7-tcp"),
 		     result = vector_part("v7-tcp", "result"),
@@ -90,9 +89,8 @@ START_TEST(compressed_metadata_stays_as_it_is)
 	free(result.p);
 	free(metadata.p);
 }
-END_TEST
 
-START_TEST(what_is_cut_short_is_not_whole)
+TEST_ROWS(what_is_cut_short_is_not_whole, 3)
 {
 	static const char *const names[] = { "v6-tcp", "v7-tcp-none",
 		"v7-tcp" };
@@ -118,11 +116,10 @@ START_TEST(what_is_cut_short_is_not_whole)
 	ck_assert_uint_eq(layout.cpus, CPUS);
 	free(all.p);
 }
-END_TEST
 
 /* Each byte of what is not text becomes others: an answer comes, and a plan of
  * it stays within the first part. */
-START_TEST(any_bytes_are_survived)
+TEST_ROWS(any_bytes_are_survived, 2)
 {
 	static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
 	struct bytes all = vector_metadata(_i == 0 ? "v6-tcp" : "v7-tcp");
@@ -151,10 +148,9 @@ START_TEST(any_bytes_are_survived)
 	}
 	free(all.p);
 }
-END_TEST
 
 /* A chain that comes back to its first section. */
-START_TEST(options_in_a_circle_are_no_file)
+TEST(options_in_a_circle_are_no_file)
 {
 	struct bytes all = vector_metadata("v7-tcp-none");
 	struct dat_layout layout;
@@ -164,10 +160,9 @@ START_TEST(options_in_a_circle_are_no_file)
 	ck_assert_int_eq(dat_read_layout(&layout, all.p, all.n), E_MALFORMED);
 	free(all.p);
 }
-END_TEST
 
 /* Where the chain ends cannot be seen: the file then begins with ours. */
-START_TEST(a_compressed_section_of_options_comes_behind_ours)
+TEST(a_compressed_section_of_options_comes_behind_ours)
 {
 	struct bytes all = vector_metadata("v7-tcp-none"), pages[CPUS] = { 0 },
 		     got;
@@ -183,20 +178,4 @@ START_TEST(a_compressed_section_of_options_comes_behind_ours)
 	ck_assert_uint_eq(order_u64(false, got.p + link), first);
 	free(got.p);
 	free(all.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_file_is_that_of_the_stock_listener, 5, 0 },
-		{ compressed_metadata_stays_as_it_is, 0, 0 },
-		{ what_is_cut_short_is_not_whole, 3, 0 },
-		{ any_bytes_are_survived, 2, 0 },
-		{ options_in_a_circle_are_no_file, 0, 0 },
-		{ a_compressed_section_of_options_comes_behind_ours, 0, 0 },
-	};
-
-	return unit_run("dat", units, sizeof(units) / sizeof(*units));
 }

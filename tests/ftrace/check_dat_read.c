@@ -8,10 +8,9 @@
 
 #include "tests/ftrace/vector.h"
 #include "tests/ftrace/whole.h"
+#include "common/compiler.h"
 #include "tests/lib/unit.h"
 #include "tools/ftrace/dat_read.h"
-
-#define N(table) (sizeof(table) / sizeof(*(table)))
 
 /* The event lines of the report of each. */
 static const struct {
@@ -28,7 +27,7 @@ static const struct {
 #endif
 };
 
-START_TEST(every_event_of_a_recording_is_converted)
+TEST_ROWS(every_event_of_a_recording_is_converted, ARRAY_LEN(vectors))
 {
 	struct bytes b = vector_part(vectors[_i].name, "result");
 	struct kernel_counts c;
@@ -39,9 +38,8 @@ START_TEST(every_event_of_a_recording_is_converted)
 	ck_assert_uint_eq(c.unknown + c.malformed + c.late, 0);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(what_a_recorder_sends_is_read_too)
+TEST_ROWS(what_a_recorder_sends_is_read_too, ARRAY_LEN(vectors))
 {
 	struct bytes b = vector_metadata(vectors[_i].name);
 	char why[DAT_WHY_MAX];
@@ -60,11 +58,10 @@ START_TEST(what_a_recorder_sends_is_read_too)
 	dat_free(d);
 	free(b.p);
 }
-END_TEST
 
 /* Processes ended while a stock recorder read their names: there are fewer
  * bytes than it says. */
-START_TEST(names_may_be_fewer_than_told)
+TEST(names_may_be_fewer_than_told)
 {
 	static const uint8_t cmdlines[] = { 21, 0, 0, 0 };
 	struct bytes b = vector_metadata("v7-tcp-none");
@@ -79,10 +76,9 @@ START_TEST(names_may_be_fewer_than_told)
 	dat_free(d);
 	free(b.p);
 }
-END_TEST
 
 /* V1 has the first items only. */
-START_TEST(the_metadata_of_v1_is_read)
+TEST(the_metadata_of_v1_is_read)
 {
 	static const size_t greeting = sizeof("2\0004096\0001\0004\0TCP");
 	struct bytes b = vector_part("v1-tcp", "conn2-c2s");
@@ -96,7 +92,6 @@ START_TEST(the_metadata_of_v1_is_read)
 	dat_free(d);
 	free(b.p);
 }
-END_TEST
 
 static enum status
 count_packet(void *arg, const struct kernel_packet *p)
@@ -106,7 +101,7 @@ count_packet(void *arg, const struct kernel_packet *p)
 }
 
 /* It says what time it was for the sender, whatever viewers were promised. */
-START_TEST(the_time_of_an_event_that_is_left_out_is_known)
+TEST(the_time_of_an_event_that_is_left_out_is_known)
 {
 	struct bytes b = vector_metadata("v6-tcp");
 	struct bytes pages = vector_part("v6-tcp", "cpu0");
@@ -143,7 +138,6 @@ START_TEST(the_time_of_an_event_that_is_left_out_is_known)
 	free(pages.p);
 	free(b.p);
 }
-END_TEST
 
 static const char *const corpus[] = { "v6-little", "v6-big", "v7-none-little",
 	"v7-none-big", "v7-zlib-little", "v7-zlib-big" };
@@ -159,7 +153,7 @@ corpus_file(int i)
 }
 
 /* Both byte orders and sizes of a long, both versions, and with two buffers. */
-START_TEST(made_files_have_the_same_events)
+TEST_ROWS(made_files_have_the_same_events, ARRAY_LEN(corpus))
 {
 	const unsigned times = strncmp(corpus[_i], "v6", 2) == 0 ? 1 : 2;
 	struct bytes b = corpus_file(_i);
@@ -173,9 +167,8 @@ START_TEST(made_files_have_the_same_events)
 	ck_assert_uint_eq(c.unknown + c.malformed, 0);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(a_file_that_ends_early_is_refused_or_read)
+TEST_ROWS(a_file_that_ends_early_is_refused_or_read, ARRAY_LEN(corpus))
 {
 	struct bytes all = corpus_file(_i);
 	char why[DAT_WHY_MAX];
@@ -192,11 +185,10 @@ START_TEST(a_file_that_ends_early_is_refused_or_read)
 	}
 	free(all.p);
 }
-END_TEST
 
 /* Every length, count, offset and letter there is: each byte becomes all that
  * matters. Nothing outside is read, promises are kept, it ends. */
-START_TEST(any_byte_may_be_anything)
+TEST_ROWS(any_byte_may_be_anything, ARRAY_LEN(corpus))
 {
 	static const uint8_t changes[] = { 0x01, 0xff };
 	struct bytes b = corpus_file(_i);
@@ -208,7 +200,7 @@ START_TEST(any_byte_may_be_anything)
 		if (was == 0 && i % 3 != 0)
 			continue; /* zeros behind the data: most of it */
 
-		for (size_t k = 0; k < N(changes); k++) {
+		for (size_t k = 0; k < ARRAY_LEN(changes); k++) {
 			b.p[i] = was ^ changes[k];
 			(void)!whole_convert(b.p, b.n, &c);
 		}
@@ -217,22 +209,4 @@ START_TEST(any_byte_may_be_anything)
 		b.p[i] = was;
 	}
 	free(b.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ every_event_of_a_recording_is_converted, N(vectors), 0 },
-		{ what_a_recorder_sends_is_read_too, N(vectors), 0 },
-		{ names_may_be_fewer_than_told, 0, 0 },
-		{ the_metadata_of_v1_is_read, 0, 0 },
-		{ the_time_of_an_event_that_is_left_out_is_known, 0, 0 },
-		{ made_files_have_the_same_events, N(corpus), 0 },
-		{ a_file_that_ends_early_is_refused_or_read, N(corpus), 0 },
-		{ any_byte_may_be_anything, N(corpus), 0 },
-	};
-
-	return unit_run("dat_read", units, N(units));
 }

@@ -150,7 +150,7 @@ run_until(const unsigned *count, unsigned n)
 }
 
 /* No more threads ask than may, and none for who has given up before. */
-START_TEST(who_gives_up_neither_waits_nor_leaks)
+TEST(who_gives_up_neither_waits_nor_leaks)
 {
 	struct dial *d;
 	unsigned before;
@@ -171,9 +171,8 @@ START_TEST(who_gives_up_neither_waits_nor_leaks)
 	ck_assert_uint_eq(told, 0);
 	tear_down();
 }
-END_TEST
 
-START_TEST(a_name_is_found)
+TEST(a_name_is_found)
 {
 	struct dial *d;
 
@@ -186,9 +185,8 @@ START_TEST(a_name_is_found)
 	ck_assert_uint_eq(freed, 1);
 	tear_down();
 }
-END_TEST
 
-START_TEST(a_name_that_nobody_has)
+TEST(a_name_that_nobody_has)
 {
 	struct dial *d;
 
@@ -201,10 +199,9 @@ START_TEST(a_name_that_nobody_has)
 	ck_assert_uint_eq(freed, 0);
 	tear_down();
 }
-END_TEST
 
 /* More of them than threads: all have an answer in the end. */
-START_TEST(many_at_once)
+TEST(many_at_once)
 {
 	struct dial *d;
 
@@ -218,18 +215,4 @@ START_TEST(many_at_once)
 	ck_assert_uint_eq(asked, DIALS);
 	ck_assert_uint_eq(freed, DIALS);
 	tear_down();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ who_gives_up_neither_waits_nor_leaks, 0, 0 },
-		{ a_name_is_found, 0, 0 },
-		{ a_name_that_nobody_has, 0, 0 },
-		{ many_at_once, 0, 0 },
-	};
-
-	return unit_run("dial", units, sizeof(units) / sizeof(*units));
 }

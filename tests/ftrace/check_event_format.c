@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/compiler.h"
 #include "tests/lib/unit.h"
 #include "tools/ftrace/event_format.h"
 
@@ -83,7 +84,7 @@ has(int i, char flag)
 	return strchr(lines[i].flags, flag) != NULL;
 }
 
-START_TEST(a_line_says_what_a_field_is)
+TEST_ROWS(a_line_says_what_a_field_is, ARRAY_LEN(lines))
 {
 	struct event_field f;
 	char line[256];
@@ -101,7 +102,6 @@ START_TEST(a_line_says_what_a_field_is)
 	ck_assert(f.is_address == has(_i, 'x'));
 	ck_assert(f.is_relative == has(_i, 'r'));
 }
-END_TEST
 
 static const char *const no_fields[] = {
 	"",
@@ -119,14 +119,13 @@ static const char *const no_fields[] = {
 	"print fmt: \"field:int x;	offset:8;	size:4;",
 };
 
-START_TEST(other_lines_are_refused)
+TEST_ROWS(other_lines_are_refused, ARRAY_LEN(no_fields))
 {
 	struct event_field f;
 
 	ck_assert_int_eq(
 	    event_field_parse(&f, span(no_fields[_i]), 8), E_MALFORMED);
 }
-END_TEST
 
 #define COMMON                                          \
 	"	field:unsigned short common_type;	offset:0;	" \
@@ -134,7 +133,7 @@ END_TEST
 	"signed:0;\n"                                   \
 	"	field:int common_pid;	offset:4;	size:4;	signed:1;\n"
 
-START_TEST(an_event_has_the_fields_of_its_text)
+TEST(an_event_has_the_fields_of_its_text)
 {
 	const char *text =
 	    "name: sched_switch\nID: 42\nformat:\n" COMMON "\n"
@@ -155,7 +154,6 @@ START_TEST(an_event_has_the_fields_of_its_text)
 	ck_assert_ptr_null(event_format_field(f, "no"));
 	event_format_free(f);
 }
-END_TEST
 
 static const struct {
 	const char *system, *text;
@@ -173,7 +171,7 @@ static const struct {
 	{ "a", "name: x\nID: 1\n	field:int x;	offset:8;\n" },
 };
 
-START_TEST(other_texts_are_refused)
+TEST_ROWS(other_texts_are_refused, ARRAY_LEN(no_events))
 {
 	struct event_format *f;
 
@@ -182,9 +180,8 @@ START_TEST(other_texts_are_refused)
 	    E_MALFORMED);
 	ck_assert_ptr_null(f);
 }
-END_TEST
 
-START_TEST(fields_without_end_are_refused)
+TEST_ROWS(fields_without_end_are_refused, 2)
 {
 	static const char line[] = "field:u8 x;	offset:8;	size:1;\n";
 	char *text = malloc(64 + (EVENT_FIELDS_MAX + 1) * sizeof(line)),
@@ -200,14 +197,13 @@ START_TEST(fields_without_end_are_refused)
 	event_format_free(f);
 	free(text);
 }
-END_TEST
 
 /* Metadata may be one line of 64 MiB; or as many lines as it likes. */
 static const struct {
 	size_t words, lines;
 } long_types[] = { { 16 << 20, 1 }, { 8 << 10, 2 << 10 } };
 
-START_TEST(words_without_end_cost_little)
+TEST_ROWS(words_without_end_cost_little, ARRAY_LEN(long_types))
 {
 	static const char end[] = "zz x[4]" AT "8;	signed:0;";
 	const size_t words = long_types[_i].words;
@@ -225,22 +221,4 @@ START_TEST(words_without_end_cost_little)
 	ck_assert_uint_eq(f.element, 2);
 	ck_assert_int_lt(clock() - began, 5 * CLOCKS_PER_SEC);
 	free(line);
-}
-END_TEST
-
-#define N(table) (sizeof(table) / sizeof(*(table)))
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_line_says_what_a_field_is, N(lines), 0 },
-		{ other_lines_are_refused, N(no_fields), 0 },
-		{ an_event_has_the_fields_of_its_text, 0, 0 },
-		{ other_texts_are_refused, N(no_events), 0 },
-		{ fields_without_end_are_refused, 2, 0 },
-		{ words_without_end_cost_little, N(long_types), 0 },
-	};
-
-	return unit_run("event_format", units, N(units));
 }

@@ -19,7 +19,7 @@ static const char stats[] = "entries: 12\n"
 			    "dropped events: 77\n"
 			    "read events: 40\n";
 
-START_TEST(what_waits_and_what_is_gone)
+TEST(what_waits_and_what_is_gone)
 {
 	struct flush_stats s;
 
@@ -27,9 +27,8 @@ START_TEST(what_waits_and_what_is_gone)
 	ck_assert_uint_eq(s.waiting, 12);
 	ck_assert_uint_eq(s.gone, 43);
 }
-END_TEST
 
-START_TEST(other_text_is_refused)
+TEST_ROWS(other_text_is_refused, 6)
 {
 	static const char *const texts[] = { "", "entries: 12\n", "\n\n",
 		"entries: 1\noverrun: 2\nread events:\n",
@@ -39,11 +38,10 @@ START_TEST(other_text_is_refused)
 
 	ck_assert(!flush_stats_parse(texts[_i], &s));
 }
-END_TEST
 
 /* As the kernel has it: a recorder is woken when full pages, and one, are this
  * part of the buffer. */
-START_TEST(a_recorder_is_woken_by_some_full_pages)
+TEST(a_recorder_is_woken_by_some_full_pages)
 {
 	for (uint64_t pages = 8; pages < 100000; pages++) {
 		const uint64_t percent = flush_percent_of(pages);
@@ -53,15 +51,13 @@ START_TEST(a_recorder_is_woken_by_some_full_pages)
 		ck_assert_uint_le(full, FLUSH_PAGES + 1 + pages / 100);
 	}
 }
-END_TEST
 
-START_TEST(a_buffer_that_is_small_or_unknown_is_as_ever)
+TEST(a_buffer_that_is_small_or_unknown_is_as_ever)
 {
 	ck_assert_uint_eq(flush_percent_of(0), 50);
 	ck_assert_uint_eq(flush_percent_of(1), 50);
 	ck_assert_uint_eq(flush_percent_of(7), 50);
 }
-END_TEST
 
 /* A tracefs of the test's own, in a directory that it begins and ends. */
 static char tracefs[64];
@@ -141,7 +137,7 @@ end_tracefs(void)
 
 /* A recorder with a buffer of its own ends, and comes again: its buffer is
  * another one, of the same name. */
-START_TEST(a_buffer_that_comes_again_is_set_again)
+TEST(a_buffer_that_comes_again_is_set_again)
 {
 	static struct flush_percent p;
 
@@ -160,9 +156,8 @@ START_TEST(a_buffer_that_comes_again_is_set_again)
 	remove_buffer("foo");
 	end_tracefs();
 }
-END_TEST
 
-START_TEST(buffers_that_are_gone_leave_room_for_others)
+TEST(buffers_that_are_gone_leave_room_for_others)
 {
 	static struct flush_percent p;
 	char name[16];
@@ -179,11 +174,10 @@ START_TEST(buffers_that_are_gone_leave_room_for_others)
 	ck_assert_str_eq(percent_of(""), "50");
 	end_tracefs();
 }
-END_TEST
 
 /* What somebody else has set is there again at the end, also if it is set while
  * this runs. */
-START_TEST(what_others_have_set_comes_back)
+TEST(what_others_have_set_comes_back)
 {
 	static struct flush_percent p;
 
@@ -200,21 +194,4 @@ START_TEST(what_others_have_set_comes_back)
 	flush_percent_restore(&p);
 	ck_assert_str_eq(percent_of(""), "30");
 	end_tracefs();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ what_waits_and_what_is_gone, 0, 0 },
-		{ other_text_is_refused, 6, 0 },
-		{ a_recorder_is_woken_by_some_full_pages, 0, 0 },
-		{ a_buffer_that_is_small_or_unknown_is_as_ever, 0, 0 },
-		{ a_buffer_that_comes_again_is_set_again, 0, 0 },
-		{ buffers_that_are_gone_leave_room_for_others, 0, 0 },
-		{ what_others_have_set_comes_back, 0, 0 },
-	};
-
-	return unit_run("flush", units, sizeof(units) / sizeof(*units));
 }

@@ -14,17 +14,16 @@ now_of(const struct live_clock *c, uint64_t now)
 	return time;
 }
 
-START_TEST(nothing_is_known_before_the_first_page)
+TEST(nothing_is_known_before_the_first_page)
 {
 	const struct live_clock c = { 0 };
 	uint64_t time;
 
 	ck_assert(!live_clock_now(&c, 5 * S, &time));
 }
-END_TEST
 
 /* Its clock is 100 s behind ours. */
-START_TEST(the_page_that_came_fastest_counts)
+TEST(the_page_that_came_fastest_counts)
 {
 	struct live_clock c = { 0 };
 
@@ -35,19 +34,17 @@ START_TEST(the_page_that_came_fastest_counts)
 	live_clock_page(&c, 120 * S, 12 * S);
 	ck_assert_uint_eq(now_of(&c, 120 * S), 20 * S - 5 * MS);
 }
-END_TEST
 
-START_TEST(a_clock_ahead_of_ours_is_no_trouble)
+TEST(a_clock_ahead_of_ours_is_no_trouble)
 {
 	struct live_clock c = { 0 };
 
 	live_clock_page(&c, 10 * S, 500 * S);
 	ck_assert_uint_eq(now_of(&c, 11 * S), 501 * S);
 }
-END_TEST
 
 /* What was seen two minutes ago is forgotten: the clock has drifted. */
-START_TEST(pages_of_the_last_minutes_count)
+TEST(pages_of_the_last_minutes_count)
 {
 	struct live_clock c = { 0 };
 
@@ -56,9 +53,8 @@ START_TEST(pages_of_the_last_minutes_count)
 		live_clock_page(&c, (1000 + t) * S, (100 + t) * S - 20 * MS);
 	ck_assert_uint_eq(now_of(&c, 1200 * S), 300 * S - 20 * MS);
 }
-END_TEST
 
-START_TEST(silence_forgets_nothing)
+TEST(silence_forgets_nothing)
 {
 	struct live_clock c = { 0 };
 
@@ -67,9 +63,8 @@ START_TEST(silence_forgets_nothing)
 	live_clock_page(&c, 9000 * S, 8100 * S - 50 * MS);
 	ck_assert_uint_eq(now_of(&c, 9000 * S), 8100 * S);
 }
-END_TEST
 
-START_TEST(times_that_cannot_be_are_not_used)
+TEST(times_that_cannot_be_are_not_used)
 {
 	struct live_clock c = { 0 };
 	uint64_t time;
@@ -78,20 +73,4 @@ START_TEST(times_that_cannot_be_are_not_used)
 	ck_assert(!live_clock_now(&c, 0, &time));
 	live_clock_page(&c, 1000 * S, UINT64_MAX);
 	(void)live_clock_now(&c, UINT64_MAX, &time);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ nothing_is_known_before_the_first_page, 0, 0 },
-		{ the_page_that_came_fastest_counts, 0, 0 },
-		{ a_clock_ahead_of_ours_is_no_trouble, 0, 0 },
-		{ pages_of_the_last_minutes_count, 0, 0 },
-		{ silence_forgets_nothing, 0, 0 },
-		{ times_that_cannot_be_are_not_used, 0, 0 },
-	};
-
-	return unit_run("live_clock", units, sizeof(units) / sizeof(*units));
 }

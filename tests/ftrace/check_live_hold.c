@@ -34,15 +34,14 @@ begin_flushed(void)
 	    after(LIVE_HOLD_PAGES, 100 * MS, true), LIVE_HOLD_FLUSHED_MS * MS);
 }
 
-START_TEST(what_is_asked_for_stays)
+TEST(what_is_asked_for_stays)
 {
 	hold = (struct live_hold){ .fixed_ns = 700 * MS };
 	ck_assert_uint_eq(after(100, 3 * S, true), 700 * MS);
 	ck_assert_uint_eq(after(100, 3 * S, false), 700 * MS);
 }
-END_TEST
 
-START_TEST(who_does_not_flush_is_waited_for)
+TEST(who_does_not_flush_is_waited_for)
 {
 	begin_auto();
 	ck_assert_uint_eq(live_hold_ns(&hold), LIVE_HOLD_MS * MS);
@@ -50,17 +49,15 @@ START_TEST(who_does_not_flush_is_waited_for)
 	ck_assert_uint_eq(
 	    after(LIVE_HOLD_PAGES - 1, 10 * MS, true), LIVE_HOLD_MS * MS);
 }
-END_TEST
 
-START_TEST(what_was_old_before_the_first_flush_does_not_count)
+TEST(what_was_old_before_the_first_flush_does_not_count)
 {
 	begin_auto();
 	(void)after(LIVE_HOLD_PAGES - 1, 8 * S, true);
 	ck_assert_uint_eq(after(1, 10 * MS, true), LIVE_HOLD_FLUSHED_MS * MS);
 }
-END_TEST
 
-START_TEST(pages_that_take_longer_are_waited_for)
+TEST(pages_that_take_longer_are_waited_for)
 {
 	begin_flushed();
 	ck_assert_uint_eq(after(1, 800 * MS, true), S);
@@ -68,9 +65,8 @@ START_TEST(pages_that_take_longer_are_waited_for)
 	ck_assert_uint_eq(after(1, 9 * S, true), LIVE_HOLD_MS * MS);
 	ck_assert_uint_eq(after(1, UINT64_MAX, true), LIVE_HOLD_MS * MS);
 }
-END_TEST
 
-START_TEST(for_half_a_minute_to_a_minute)
+TEST(for_half_a_minute_to_a_minute)
 {
 	begin_flushed();
 	ck_assert_uint_eq(after(1, 800 * MS, true), S);
@@ -78,10 +74,9 @@ START_TEST(for_half_a_minute_to_a_minute)
 	ck_assert_uint_eq(
 	    after(320, 100 * MS, true), LIVE_HOLD_FLUSHED_MS * MS);
 }
-END_TEST
 
 /* Silence says nothing. */
-START_TEST(a_sender_that_is_silent_is_as_before)
+TEST(a_sender_that_is_silent_is_as_before)
 {
 	begin_flushed();
 	now += 10000 * S;
@@ -90,9 +85,8 @@ START_TEST(a_sender_that_is_silent_is_as_before)
 	ck_assert_uint_eq(after(1, 100 * MS, false), LIVE_HOLD_FLUSHED_MS * MS);
 	ck_assert_uint_eq(after(1, 100 * MS, true), LIVE_HOLD_FLUSHED_MS * MS);
 }
-END_TEST
 
-START_TEST(flushes_that_end_are_noticed)
+TEST(flushes_that_end_are_noticed)
 {
 	begin_flushed();
 	ck_assert_uint_eq(
@@ -100,21 +94,4 @@ START_TEST(flushes_that_end_are_noticed)
 	ck_assert_uint_eq(after(10, 100 * MS, false), LIVE_HOLD_MS * MS);
 	ck_assert_uint_eq(
 	    after(LIVE_HOLD_PAGES, 100 * MS, true), LIVE_HOLD_FLUSHED_MS * MS);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ what_is_asked_for_stays, 0, 0 },
-		{ who_does_not_flush_is_waited_for, 0, 0 },
-		{ what_was_old_before_the_first_flush_does_not_count, 0, 0 },
-		{ pages_that_take_longer_are_waited_for, 0, 0 },
-		{ for_half_a_minute_to_a_minute, 0, 0 },
-		{ a_sender_that_is_silent_is_as_before, 0, 0 },
-		{ flushes_that_end_are_noticed, 0, 0 },
-	};
-
-	return unit_run("live_hold", units, sizeof(units) / sizeof(*units));
 }

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "tests/lib/bytes.h"
+#include "common/compiler.h"
 #include "tests/lib/unit.h"
 #include "tools/ftrace/page.h"
 
 #define SIZE 64
-#define N(table) (sizeof(table) / sizeof(*(table)))
 
 /* A page of SIZE bytes: its time is 1000, behind its commit word follows HEX.
  * The caller frees it. */
@@ -83,7 +83,7 @@ static const struct {
 	{ "08000000", "21000000 01020304", 1, 4, 1001, false },
 };
 
-START_TEST(events_are_found_within_the_page)
+TEST_ROWS(events_are_found_within_the_page, ARRAY_LEN(pages))
 {
 	struct page_layout l;
 	struct page_event e = { 0 };
@@ -104,7 +104,6 @@ START_TEST(events_are_found_within_the_page)
 	ck_assert(!page_next(&p, &e));
 	free(b.p);
 }
-END_TEST
 
 static const struct {
 	const char *commit, *hex;
@@ -127,7 +126,7 @@ static const struct {
 	    false, 0 },
 };
 
-START_TEST(losses_are_in_the_low_bits_of_the_commit_word)
+TEST_ROWS(losses_are_in_the_low_bits_of_the_commit_word, ARRAY_LEN(losses))
 {
 	struct page_layout l;
 	struct page_event e;
@@ -142,9 +141,8 @@ START_TEST(losses_are_in_the_low_bits_of_the_commit_word)
 	ck_assert_uint_eq(e.time, 1001);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(more_data_than_a_page_is_refused)
+TEST(more_data_than_a_page_is_refused)
 {
 	struct page_layout l;
 	struct bytes b = page_of(&l, "3100000000000000", "", false);
@@ -153,9 +151,8 @@ START_TEST(more_data_than_a_page_is_refused)
 	ck_assert_int_eq(page_open(&p, &l, b.p), E_MALFORMED);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(the_last_time_is_that_of_the_last_event)
+TEST(the_last_time_is_that_of_the_last_event)
 {
 	struct page_layout l;
 	struct bytes b = page_of(&l, "1000000000000000",
@@ -166,7 +163,6 @@ START_TEST(the_last_time_is_that_of_the_last_event)
 	ck_assert_uint_eq(page_last_time(&p), 1003);
 	free(b.p);
 }
-END_TEST
 
 static const struct {
 	const char *commit, *hex;
@@ -202,7 +198,7 @@ static const struct {
 	{ "0c00000000000000", "3e000000 02000000", false, 12 },
 };
 
-START_TEST(a_head_says_how_much_is_in_the_page)
+TEST_ROWS(a_head_says_how_much_is_in_the_page, ARRAY_LEN(heads))
 {
 	struct page_layout l;
 	struct bytes b = page_of(
@@ -213,7 +209,6 @@ START_TEST(a_head_says_how_much_is_in_the_page)
 	free(head.p);
 	free(b.p);
 }
-END_TEST
 
 /* Of two events, 8 bytes each; what is behind the data counts what was lost. */
 static const struct {
@@ -237,7 +232,7 @@ static const struct {
 	{ "100000c0ffffffff", 24, "08000080ffffffff", 1, 1, false },
 };
 
-START_TEST(a_page_that_is_cut_has_its_whole_events)
+TEST_ROWS(a_page_that_is_cut_has_its_whole_events, ARRAY_LEN(cuts))
 {
 	struct page_layout l;
 	struct bytes b = page_of(&l, cuts[_i].commit,
@@ -261,7 +256,6 @@ START_TEST(a_page_that_is_cut_has_its_whole_events)
 	}
 	free(b.p);
 }
-END_TEST
 
 static const struct {
 	const char *before, *after;
@@ -273,7 +267,7 @@ static const struct {
 	{ "08000000", "08000080", false },
 };
 
-START_TEST(a_page_can_say_that_events_are_missing)
+TEST_ROWS(a_page_can_say_that_events_are_missing, ARRAY_LEN(set_lost))
 {
 	struct page_layout l;
 	struct bytes b = page_of(
@@ -284,21 +278,4 @@ START_TEST(a_page_can_say_that_events_are_missing)
 	ck_assert_mem_eq(b.p + 8, after.p, after.n);
 	free(after.p);
 	free(b.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ events_are_found_within_the_page, N(pages), 0 },
-		{ losses_are_in_the_low_bits_of_the_commit_word, N(losses), 0 },
-		{ more_data_than_a_page_is_refused, 0, 0 },
-		{ the_last_time_is_that_of_the_last_event, 0, 0 },
-		{ a_head_says_how_much_is_in_the_page, N(heads), 0 },
-		{ a_page_that_is_cut_has_its_whole_events, N(cuts), 0 },
-		{ a_page_can_say_that_events_are_missing, N(set_lost), 0 },
-	};
-
-	return unit_run("page", units, N(units));
 }

@@ -6,13 +6,13 @@
 
 #include "tests/ftrace/vector.h"
 #include "tests/lib/bytes.h"
+#include "common/compiler.h"
 #include "tests/lib/unit.h"
 #include "tools/ftrace/order.h"
 #include "tools/ftrace/page_align.h"
 
 #define SIZE 4096
 #define HEAD 16
-#define N(table) (sizeof(table) / sizeof(*(table)))
 
 static const struct page_layout layout = {
 	.size = SIZE, .commit_at = 8, .commit_size = 8, .data_at = HEAD
@@ -103,22 +103,21 @@ has_gap(const uint8_t *bytes)
 	return p.lost > 0;
 }
 
-START_TEST(pages_come_out_as_they_are)
+TEST_ROWS(pages_come_out_as_they_are, ARRAY_LEN(pieces))
 {
 	static const char *const names[] = { "v6-tcp", "v6-tcp-flush",
 		"v6-tcp-missed", "v7-tcp" };
 
-	for (size_t i = 0; i < N(names); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct bytes b = vector_part(names[i], "cpu0");
 
 		check_same(b, pieces[_i]);
 		free(b.p);
 	}
 }
-END_TEST
 
 /* A page alone is not kept until the next comes: somebody waits for it. */
-START_TEST(a_whole_page_comes_at_once)
+TEST(a_whole_page_comes_at_once)
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 	struct taken out = { malloc(b.n), 0, b.n };
@@ -133,7 +132,6 @@ START_TEST(a_whole_page_comes_at_once)
 	free(out.p);
 	free(b.p);
 }
-END_TEST
 
 /* B without the bytes from FROM to TO. */
 static struct bytes
@@ -182,7 +180,7 @@ check_cut(const struct taken *out, struct bytes b, size_t cut, size_t n,
 
 /* At each byte, in pieces of any size. A page whose events have all come is
  * given out at once, so its next one cannot be found in it. */
-START_TEST(a_page_may_stop_anywhere)
+TEST_ROWS(a_page_may_stop_anywhere, ARRAY_LEN(other_pieces))
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 	const size_t cut = 5;
@@ -205,7 +203,6 @@ START_TEST(a_page_may_stop_anywhere)
 	}
 	free(b.p);
 }
-END_TEST
 
 /* OUT has CUT whole pages of B, and what is whole of the N bytes behind. */
 static void
@@ -234,7 +231,7 @@ check_last(const struct taken *out, struct bytes b, size_t cut, size_t n,
 }
 
 /* In the first page, too. */
-START_TEST(a_stream_may_end_anywhere)
+TEST_ROWS(a_stream_may_end_anywhere, ARRAY_LEN(other_pieces))
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 
@@ -250,10 +247,9 @@ START_TEST(a_stream_may_end_anywhere)
 		}
 	free(b.p);
 }
-END_TEST
 
 /* An idle CPU's last page is hours newer; and a page in front of it was cut. */
-START_TEST(a_last_page_may_be_late_and_behind_a_gap)
+TEST(a_last_page_may_be_late_and_behind_a_gap)
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 	uint8_t *last = b.p + 8 * SIZE;
@@ -276,11 +272,10 @@ START_TEST(a_last_page_may_be_late_and_behind_a_gap)
 	free(in.p);
 	free(b.p);
 }
-END_TEST
 
 /* A page loses its rest, and the one behind it is under way at the end: no
  * event is made of bytes of both. */
-START_TEST(a_last_page_may_be_inside_of_another)
+TEST_ROWS(a_last_page_may_be_inside_of_another, ARRAY_LEN(other_pieces))
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 	const uint8_t *page = b.p + 5 * SIZE;
@@ -312,10 +307,9 @@ START_TEST(a_last_page_may_be_inside_of_another)
 	}
 	free(b.p);
 }
-END_TEST
 
 /* Junk at the end, or nothing but junk, becomes no page. */
-START_TEST(what_is_no_page_at_the_end_is_none)
+TEST_ROWS(what_is_no_page_at_the_end_is_none, ARRAY_LEN(pieces))
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 	uint32_t chance = 1;
@@ -339,7 +333,6 @@ START_TEST(what_is_no_page_at_the_end_is_none)
 		}
 	free(b.p);
 }
-END_TEST
 
 static bool
 is_malformed(const uint8_t *bytes)
@@ -355,7 +348,7 @@ is_malformed(const uint8_t *bytes)
 }
 
 /* A page comes before the rest of one that is under way. */
-START_TEST(a_page_may_be_inside_of_another)
+TEST_ROWS(a_page_may_be_inside_of_another, ARRAY_LEN(other_pieces))
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 
@@ -389,11 +382,10 @@ START_TEST(a_page_may_be_inside_of_another)
 	}
 	free(b.p);
 }
-END_TEST
 
 /* Heads that begin in each other, with one event each: few bytes that must not
  * become many pages. */
-START_TEST(few_bytes_do_not_become_many)
+TEST_ROWS(few_bytes_do_not_become_many, ARRAY_LEN(pieces))
 {
 	struct bytes good = vector_part("v6-tcp-missed", "cpu0");
 	struct bytes in = { malloc(50 * SIZE), 50 * SIZE };
@@ -417,7 +409,6 @@ START_TEST(few_bytes_do_not_become_many)
 	free(in.p);
 	free(good.p);
 }
-END_TEST
 
 static uint64_t
 cpu_ns(void)
@@ -442,7 +433,7 @@ put_large(uint8_t *p, uint64_t time)
 
 /* A page whose last event is none waits for the page behind it, which comes
  * byte by byte. Each byte once cost 0.5 ms. */
-START_TEST(bytes_that_change_nothing_cost_nothing)
+TEST(bytes_that_change_nothing_cost_nothing)
 {
 	const struct page_layout large = {
 		.size = LARGE, .commit_at = 8, .commit_size = 8, .data_at = HEAD
@@ -471,10 +462,9 @@ START_TEST(bytes_that_change_nothing_cost_nothing)
 	free(out.p);
 	free(in.p);
 }
-END_TEST
 
 /* What is no page from the beginning, or for long, is as it came. */
-START_TEST(what_cannot_be_read_comes_out_as_it_is)
+TEST_ROWS(what_cannot_be_read_comes_out_as_it_is, ARRAY_LEN(pieces))
 {
 	const size_t n_pages = 3 * PAGE_ALIGN_MISSES_MAX;
 	struct bytes good = vector_part("v6-tcp-missed", "cpu0");
@@ -499,11 +489,10 @@ START_TEST(what_cannot_be_read_comes_out_as_it_is)
 	}
 	free(good.p);
 }
-END_TEST
 
 /* In each page is what looks like another of about zero, which is far from the
  * time of the first, and of 2 hours later. */
-START_TEST(data_may_look_like_a_page)
+TEST(data_may_look_like_a_page)
 {
 	static const uint64_t looks[] = { 5, 4081 + 7200 };
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
@@ -512,7 +501,7 @@ START_TEST(data_may_look_like_a_page)
 		const uint64_t bytes = 8, events = 1;
 		uint8_t *at = b.p + i + 16 + 68 + 8;
 
-		for (size_t k = 0; k < N(looks); k++, at += 40) {
+		for (size_t k = 0; k < ARRAY_LEN(looks); k++, at += 40) {
 			const uint64_t time = looks[k] * 1000000000;
 
 			memcpy(at, k == 0 ? &looks[k] : &time, 8);
@@ -520,14 +509,13 @@ START_TEST(data_may_look_like_a_page)
 			memcpy(at + 16, &events, 8);
 		}
 	}
-	for (size_t i = 0; i < N(pieces); i++)
+	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
 		check_same(b, pieces[i]);
 	free(b.p);
 }
-END_TEST
 
 /* A clock that is set back is no cut. */
-START_TEST(time_may_jump)
+TEST_ROWS(time_may_jump, ARRAY_LEN(pieces))
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 	struct bytes in = { malloc(2 * b.n), 2 * b.n };
@@ -545,7 +533,6 @@ START_TEST(time_may_jump)
 	free(in.p);
 	free(b.p);
 }
-END_TEST
 
 /* Any stream that no recorder has cut. */
 struct stream {
@@ -635,7 +622,7 @@ put_page(struct stream *s, uint8_t *page, bool needs_event)
 	/* The other half of it may be its sign. */
 	static const uint64_t losts[] = { 0, 0, UINT64_C(0xffffffff80000000),
 		UINT64_C(0x80000000) };
-	const uint64_t lost = losts[next_random(&s->chance) % N(losts)];
+	const uint64_t lost = losts[next_random(&s->chance) % ARRAY_LEN(losts)];
 	uint8_t *p = page + l->data_at;
 
 	(void)order_store_u64(l->is_big, page, s->time);
@@ -701,7 +688,7 @@ check_valid(unsigned which, bool jumps, uint32_t chance)
 	free(in.p);
 }
 
-START_TEST(valid_streams_are_neither_changed_nor_late)
+TEST_ROWS(valid_streams_are_neither_changed_nor_late, ARRAY_LEN(streams))
 {
 	const unsigned times = streams[_i].size > 99999 ? 3 : 40;
 
@@ -710,7 +697,6 @@ START_TEST(valid_streams_are_neither_changed_nor_late)
 		check_valid((unsigned)_i, true, chance);
 	}
 }
-END_TEST
 
 /* How much is left of a page. Two events of these that are a page from each
  * other would be pages, and one behind such a page would be its next. */
@@ -755,7 +741,7 @@ check_cut_among_looks(unsigned which, uint32_t chance)
 	free(all.p);
 }
 
-START_TEST(a_cut_is_found_among_what_looks_like_pages)
+TEST_ROWS(a_cut_is_found_among_what_looks_like_pages, ARRAY_LEN(streams))
 {
 	const unsigned times = streams[_i].size > 9999 ? 3 : 100;
 
@@ -766,10 +752,9 @@ START_TEST(a_cut_is_found_among_what_looks_like_pages)
 		    streams[_i].time > UINT32_MAX)
 			check_cut_among_looks((unsigned)_i, chance);
 }
-END_TEST
 
 /* Bytes are missing, doubled and changed. */
-START_TEST(any_bytes_become_pages)
+TEST_ROWS(any_bytes_become_pages, ARRAY_LEN(pieces))
 {
 	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
 	uint32_t chance = (uint32_t)_i + 1;
@@ -795,30 +780,4 @@ START_TEST(any_bytes_become_pages)
 		free(in.p);
 	}
 	free(b.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ pages_come_out_as_they_are, N(pieces), 0 },
-		{ a_whole_page_comes_at_once, 0, 0 },
-		{ a_page_may_stop_anywhere, N(other_pieces), 0 },
-		{ a_stream_may_end_anywhere, N(other_pieces), 0 },
-		{ a_last_page_may_be_late_and_behind_a_gap, 0, 0 },
-		{ a_last_page_may_be_inside_of_another, N(other_pieces), 0 },
-		{ what_is_no_page_at_the_end_is_none, N(pieces), 0 },
-		{ a_page_may_be_inside_of_another, N(other_pieces), 0 },
-		{ few_bytes_do_not_become_many, N(pieces), 0 },
-		{ bytes_that_change_nothing_cost_nothing, 0, 0 },
-		{ what_cannot_be_read_comes_out_as_it_is, N(pieces), 0 },
-		{ data_may_look_like_a_page, 0, 0 },
-		{ time_may_jump, N(pieces), 0 },
-		{ valid_streams_are_neither_changed_nor_late, N(streams), 0 },
-		{ a_cut_is_found_among_what_looks_like_pages, N(streams), 0 },
-		{ any_bytes_become_pages, N(pieces), 0 },
-	};
-
-	return unit_run("page_align", units, N(units));
 }

@@ -9,7 +9,7 @@
 
 /* Without files: what was refused is in no account, or each recorder that says
  * too much would take a piece of the memory of all for good. */
-START_TEST(memory_is_counted_as_it_is_stored)
+TEST(memory_is_counted_as_it_is_stored)
 {
 	struct recorders all = { .recordings = { .dir_fd = -1, .prefix = "" } };
 	struct recorder r = { .all = &all, .fd = -1 };
@@ -25,15 +25,4 @@ START_TEST(memory_is_counted_as_it_is_stored)
 	ck_assert_uint_eq(all.memory, METADATA_BYTES_MAX);
 	recording_destroy(r.recording);
 	free(piece);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ memory_is_counted_as_it_is_stored, 0, 0 },
-	};
-
-	return unit_run("recorder_data", units, ARRAY_LEN(units));
 }

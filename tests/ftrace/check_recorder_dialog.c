@@ -112,7 +112,7 @@ expect_session(const char *name, const struct bytes *c2s, size_t piece)
 	free(s2c.p);
 }
 
-START_TEST(a_session_in_pieces_of_any_size)
+TEST_ROWS(a_session_in_pieces_of_any_size, ARRAY_LEN(names))
 {
 	static const size_t pieces[] = { 1, 2, 3, 11, 12, 13, 4096,
 		SIZE_MAX / 2 };
@@ -122,10 +122,9 @@ START_TEST(a_session_in_pieces_of_any_size)
 		expect_session(names[_i], &c2s, pieces[i]);
 	free(c2s.p);
 }
-END_TEST
 
 /* Two pieces, whose boundary is anywhere. */
-START_TEST(a_session_cut_anywhere)
+TEST(a_session_cut_anywhere)
 {
 	struct bytes c2s = vector_part("v7-tcp", "c2s");
 
@@ -144,9 +143,8 @@ START_TEST(a_session_cut_anywhere)
 	}
 	free(c2s.p);
 }
-END_TEST
 
-START_TEST(version_1)
+TEST_ROWS(version_1, 4)
 {
 	static const size_t pieces[] = { 1, 7, 4096, SIZE_MAX / 2 };
 	struct bytes c2s = vector_part("v1-tcp", "conn2-c2s"),
@@ -168,7 +166,6 @@ START_TEST(version_1)
 	free(s2c.p);
 	free(c2s.p);
 }
-END_TEST
 
 struct row {
 	const char *hex; /* behind the greeting of V3 if it begins with '+' */
@@ -228,7 +225,7 @@ static const struct row rows[] = {
 	{ "+0000000c 00000000 00000000 ffffffff", OK, "" }, /* CLOSE */
 };
 
-START_TEST(every_mistake_has_its_answer)
+TEST_ROWS(every_mistake_has_its_answer, ARRAY_LEN(rows))
 {
 	static const char greeting[] = "-1V3\0"
 				       "766679\0";
@@ -263,10 +260,9 @@ START_TEST(every_mistake_has_its_answer)
 	free(out.p);
 	free(in.p);
 }
-END_TEST
 
 /* A recorder that asks what is not supported, and never reads the answers. */
-START_TEST(answers_that_nobody_reads_are_bounded)
+TEST(answers_that_nobody_reads_are_bounded)
 {
 	static const uint8_t cont[] = { 0, 0, 0, 12, 0, 0, 0, 11, 0, 0, 0, 0 };
 	static const char greeting[] = "-1V3\0"
@@ -285,11 +281,10 @@ START_TEST(answers_that_nobody_reads_are_bounded)
 	    buf_len(&o.d.out), DIALOG_REPLY_BYTES_MAX + MESSAGE_BYTES_MAX);
 	end(&o);
 }
-END_TEST
 
 /* As many CPUs as may be, but ports of five digits: the answer would be larger
  * than a message may be. */
-START_TEST(ports_that_do_not_fit_in_a_message)
+TEST_ROWS(ports_that_do_not_fit_in_a_message, 4)
 {
 	static const char greeting[] = "-1V3\0"
 				       "766679\0";
@@ -318,10 +313,9 @@ START_TEST(ports_that_do_not_fit_in_a_message)
 	end(&o);
 	buf_free(&in);
 }
-END_TEST
 
 /* The same for an agent's answer whose ports are replaced. */
-START_TEST(an_answer_that_does_not_fit_in_a_message)
+TEST(an_answer_that_does_not_fit_in_a_message)
 {
 	struct message_resp resp = { .cpus = MESSAGE_CPUS_MAX };
 	struct buf out = { 0 };
@@ -333,9 +327,8 @@ START_TEST(an_answer_that_does_not_fit_in_a_message)
 	ck_assert_int_eq(message_put_resp(&out, &resp), E_LIMIT);
 	buf_free(&out);
 }
-END_TEST
 
-START_TEST(a_refusal_is_handed_on)
+TEST(a_refusal_is_handed_on)
 {
 	struct bytes c2s = vector_part("v6-tcp", "c2s");
 	struct outcome o;
@@ -346,22 +339,4 @@ START_TEST(a_refusal_is_handed_on)
 	ck_assert_uint_eq(buf_len(&o.metadata), 0);
 	end(&o);
 	free(c2s.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_session_in_pieces_of_any_size, ARRAY_LEN(names), 0 },
-		{ a_session_cut_anywhere, 0, 0 },
-		{ version_1, 4, 0 },
-		{ every_mistake_has_its_answer, ARRAY_LEN(rows), 0 },
-		{ answers_that_nobody_reads_are_bounded, 0, 0 },
-		{ ports_that_do_not_fit_in_a_message, 4, 0 },
-		{ an_answer_that_does_not_fit_in_a_message, 0, 0 },
-		{ a_refusal_is_handed_on, 0, 0 },
-	};
-
-	return unit_run("recorder_dialog", units, ARRAY_LEN(units));
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/lib/unit.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define UNITS_MAX 100 /* of one program */
 
 void
 unit_capture_stderr(void)
@@ -32,35 +35,41 @@ unit_stderr_lines(void)
 	return lines;
 }
 
-/* ./runtests NAME:CASE runs one case. */
-static bool
-is_chosen(const struct unit *u)
-{
-	const char *name = getenv("TP_TEST_CASE");
+static struct unit {
+	const TTest *test;
+	size_t n_rows; /* 0: it has no table */
+	int signal;    /* that must end it; 0: none */
+} units[UNITS_MAX];
+static size_t n_units;
 
-	return name == NULL || strcmp(name, u->test->name) == 0;
+void
+unit_add(const TTest *test, size_t n_rows, int signal)
+{
+	MUST(n_units < UNITS_MAX);
+	units[n_units++] = (struct unit){ test, n_rows, signal };
 }
 
 int
-unit_run(const char *name, const struct unit *units, size_t n)
+unit_run(void)
 {
-	Suite *suite = suite_create(name);
-	TCase *tc = tcase_create(name);
+	/* ./runtests NAME:CASE runs one case. */
+	const char *chosen = getenv("TP_TEST_CASE");
+	const char *program = program_invocation_short_name;
+	Suite *suite = suite_create(program);
+	TCase *tc = tcase_create(program);
 	SRunner *runner;
 	bool is_ok;
 
 	tcase_set_timeout(tc, 600);
-	for (size_t i = 0; i < n; i++) {
-		if (!is_chosen(&units[i]))
+	for (const struct unit *u = units; u < units + n_units; u++) {
+		if (chosen != NULL && strcmp(chosen, u->test->name) != 0)
 			continue;
-		if (units[i].signal != 0)
-			tcase_add_test_raise_signal(
-			    tc, units[i].test, units[i].signal);
-		else if (units[i].n > 0)
-			tcase_add_loop_test(
-			    tc, units[i].test, 0, (int)units[i].n);
+		if (u->signal != 0)
+			tcase_add_test_raise_signal(tc, u->test, u->signal);
+		else if (u->n_rows > 0)
+			tcase_add_loop_test(tc, u->test, 0, (int)u->n_rows);
 		else
-			tcase_add_test(tc, units[i].test);
+			tcase_add_test(tc, u->test);
 	}
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

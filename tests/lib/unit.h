@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A Check program of one suite, so that a test file ends with its list. */
+/* Check programs of one suite. A program that has no main() gets one that runs
+ * its tests. */
 #ifndef TESTS_LIB_UNIT_H
 #define TESTS_LIB_UNIT_H
 
@@ -26,19 +27,31 @@
 			abort();  \
 	} while (0)
 
-struct unit {
-	const TTest *test;
-	size_t n;   /* rows of its table; 0: it has none */
-	int signal; /* it must end the test; 0: none */
-};
+/*
+ * A test; the body follows in braces. TEST_ROWS: it runs once for each row of a
+ * table of N rows, with the row's number in _i. TEST_SIGNAL: SIGNAL must end
+ * it.
+ */
+#define TEST(name) UNIT_TEST(name, 0, 0)
+#define TEST_ROWS(name, n) UNIT_TEST(name, n, 0)
+#define TEST_SIGNAL(name, signal) UNIT_TEST(name, 0, signal)
+
+#define UNIT_TEST(name, n, signal)                                     \
+	static const TTest *name;                                      \
+	__attribute__((constructor)) static void unit_add_##name(void) \
+	{                                                              \
+		unit_add(name, (size_t)(n), signal);                   \
+	}                                                              \
+	START_TEST(name)
+void unit_add(const TTest *test, size_t n_rows, int signal);
 
 /* From here on standard error is a file without a name. */
 void unit_capture_stderr(void);
 /* The lines that are in it. */
 unsigned unit_stderr_lines(void);
 
-/* Runs the units, or only the one that TP_TEST_CASE names. Returns the exit
+/* Runs the tests, or only the one that TP_TEST_CASE names. Returns the exit
  * status for main(). */
-int unit_run(const char *name, const struct unit *units, size_t n);
+int unit_run(void);
 
 #endif

@@ -7,7 +7,7 @@
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 
-START_TEST(header_fields_stand_where_the_protocol_says)
+TEST(header_fields_stand_where_the_protocol_says)
 {
 	struct bytes b = bytes_hex("1111111111111111 0123456789abcdef"
 				   "8000000000000007 00000c50 000003b0");
@@ -22,9 +22,8 @@ START_TEST(header_fields_stand_where_the_protocol_says)
 	ck_assert_uint_eq(h.padding, 944);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(a_short_header_is_malformed)
+TEST(a_short_header_is_malformed)
 {
 	static const uint8_t bytes[DATA_HEADER_LEN];
 
@@ -37,7 +36,6 @@ START_TEST(a_short_header_is_malformed)
 		free(b.p);
 	}
 }
-END_TEST
 
 static const char *const recorded[] = {
 	"tests/vectors/clear-first/data.c2s.bin",
@@ -50,7 +48,7 @@ static const char *const recorded[] = {
 	"tests/vectors/tracefile/data.c2s.bin",
 };
 
-START_TEST(recorded_headers_come_back_the_same)
+TEST_ROWS(recorded_headers_come_back_the_same, ARRAY_LEN(recorded))
 {
 	struct bytes b = bytes_source_file(recorded[_i]);
 	struct reader r = reader_over(b.p, b.n);
@@ -77,17 +75,4 @@ START_TEST(recorded_headers_come_back_the_same)
 	ck_assert_int_eq(reader_done(&r), OK);
 	ck_assert_uint_gt(packets, 1);
 	free(b.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ header_fields_stand_where_the_protocol_says, 0, 0 },
-		{ a_short_header_is_malformed, 0, 0 },
-		{ recorded_headers_come_back_the_same, ARRAY_LEN(recorded), 0 },
-	};
-
-	return unit_run("data", units, ARRAY_LEN(units));
 }

@@ -8,7 +8,7 @@
 #include "tests/lib/bytes.h"
 #include "tests/lib/unit.h"
 
-START_TEST(a_frame_is_whole_when_its_last_byte_is_there)
+TEST(a_frame_is_whole_when_its_last_byte_is_there)
 {
 	struct relay_header hdr;
 	struct reader body;
@@ -31,9 +31,8 @@ START_TEST(a_frame_is_whole_when_its_last_byte_is_there)
 	ck_assert_uint_eq(reader_left(&body), 8);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(an_empty_payload_needs_no_more)
+TEST(an_empty_payload_needs_no_more)
 {
 	struct bytes b = bytes_hex("0000000000000000 0000000000000000"
 				   "00000010 00000000");
@@ -45,7 +44,6 @@ START_TEST(an_empty_payload_needs_no_more)
 	ck_assert_uint_eq(reader_left(&body), 0);
 	free(b.p);
 }
-END_TEST
 
 static const struct {
 	uint32_t cmd;
@@ -66,7 +64,7 @@ static const struct {
 	{ UINT32_MAX, RELAY_UNKNOWN_MAX },
 };
 
-START_TEST(sizes_above_the_limit_are_known_at_the_header)
+TEST_ROWS(sizes_above_the_limit_are_known_at_the_header, ARRAY_LEN(limits))
 {
 	const uint64_t max = limits[_i].max;
 	const uint64_t hostile[] = { max + 1, RELAY_PAYLOAD_MAX + 1,
@@ -91,9 +89,8 @@ START_TEST(sizes_above_the_limit_are_known_at_the_header)
 	}
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(unknown_commands_are_framed_too)
+TEST(unknown_commands_are_framed_too)
 {
 	struct relay_header hdr;
 	struct reader body;
@@ -107,19 +104,4 @@ START_TEST(unknown_commands_are_framed_too)
 	ck_assert_uint_eq(reader_left(&body), RELAY_UNKNOWN_MAX);
 	ck_assert_ptr_null(relay_row(hdr.cmd)->name);
 	buf_free(&b);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_frame_is_whole_when_its_last_byte_is_there, 0, 0 },
-		{ an_empty_payload_needs_no_more, 0, 0 },
-		{ sizes_above_the_limit_are_known_at_the_header,
-		    ARRAY_LEN(limits), 0 },
-		{ unknown_commands_are_framed_too, 0, 0 },
-	};
-
-	return unit_run("frame", units, ARRAY_LEN(units));
 }

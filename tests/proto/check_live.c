@@ -55,7 +55,7 @@ assert_same(const struct live_request *a, const struct live_request *b)
 	ck_assert_uint_eq(a->length, b->length);
 }
 
-START_TEST(requests_are_read_as_laid_out)
+TEST_ROWS(requests_are_read_as_laid_out, ARRAY_LEN(requests))
 {
 	struct bytes b = bytes_hex(requests[_i].hex);
 	struct live_request q;
@@ -71,9 +71,8 @@ START_TEST(requests_are_read_as_laid_out)
 	buf_free(&out);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(a_request_cut_anywhere_is_waited_for)
+TEST_ROWS(a_request_cut_anywhere_is_waited_for, ARRAY_LEN(requests))
 {
 	struct bytes b = bytes_hex(requests[_i].hex);
 	struct live_request q;
@@ -88,10 +87,9 @@ START_TEST(a_request_cut_anywhere_is_waited_for)
 	}
 	free(b.p);
 }
-END_TEST
 
 /* The next request may be in the same segment (live 6, P24). */
-START_TEST(bytes_behind_a_request_are_the_next_one)
+TEST_ROWS(bytes_behind_a_request_are_the_next_one, ARRAY_LEN(requests))
 {
 	struct bytes b = bytes_hex(requests[_i].hex);
 	struct buf two = { 0 };
@@ -107,11 +105,10 @@ START_TEST(bytes_behind_a_request_are_the_next_one)
 	buf_free(&two);
 	free(b.p);
 }
-END_TEST
 
 /* Trace Compass sends 20 or 0 for everything, clients of 2013 their host's
  * byte order (live 1.2; 6, P2). */
-START_TEST(data_size_and_cmd_version_say_nothing)
+TEST_ROWS(data_size_and_cmd_version_say_nothing, ARRAY_LEN(requests))
 {
 	static const uint64_t lies[] = { 0, 1, 7, 20, UINT64_MAX,
 		0x1400000000000000, 0x0800000000000000 };
@@ -135,9 +132,8 @@ START_TEST(data_size_and_cmd_version_say_nothing)
 	}
 	free(b.p);
 }
-END_TEST
 
-START_TEST(an_unknown_command_is_whole_with_its_header)
+TEST_ROWS(an_unknown_command_is_whole_with_its_header, 5)
 {
 	static const uint32_t unknown[] = { 0, 10, 11, 77, UINT32_MAX };
 	struct buf b = { 0 };
@@ -157,9 +153,8 @@ START_TEST(an_unknown_command_is_whole_with_its_header)
 	ck_assert_uint_eq(q.cmd, unknown[_i]);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(the_table_has_the_sizes_of_the_specification)
+TEST(the_table_has_the_sizes_of_the_specification)
 {
 	static const struct {
 		const char *name;
@@ -181,7 +176,6 @@ START_TEST(the_table_has_the_sizes_of_the_specification)
 		ck_assert((row->allowed & LIVE_IN_GREETED) != 0);
 	}
 }
-END_TEST
 
 static void
 assert_bytes(struct buf *b, const char *hex)
@@ -195,7 +189,7 @@ assert_bytes(struct buf *b, const char *hex)
 	buf_free(b);
 }
 
-START_TEST(replies_of_fixed_size)
+TEST(replies_of_fixed_size)
 {
 	struct buf b = { 0 };
 
@@ -212,9 +206,8 @@ START_TEST(replies_of_fixed_size)
 	live_reply_metadata(&b, 0, LIVE_METADATA_NO_NEW);
 	assert_bytes(&b, "0000000000000000 00000002");
 }
-END_TEST
 
-START_TEST(an_index_reply)
+TEST(an_index_reply)
 {
 	struct buf b = { 0 };
 
@@ -232,7 +225,6 @@ START_TEST(an_index_reply)
 			 "4142434445464748 5152535455565758 6162636465666768"
 			 "7172737475767778 00000005 00000003");
 }
-END_TEST
 
 /* One session record of minor MINOR. */
 static struct buf
@@ -272,7 +264,7 @@ assert_zero(const uint8_t *p, size_t n)
 		ck_assert_uint_eq(p[i], 0);
 }
 
-START_TEST(a_session_before_2_15)
+TEST_ROWS(a_session_before_2_15, 4)
 {
 	static const unsigned minors[] = { 0, 4, 13, 14 };
 	struct buf b = session_record(minors[_i], "host", "session");
@@ -285,9 +277,8 @@ START_TEST(a_session_before_2_15)
 	assert_zero(buf_data(&b) + 91, 248);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(a_session_from_2_15)
+TEST(a_session_from_2_15)
 {
 	struct buf b = session_record(15, "host", "session");
 
@@ -298,9 +289,8 @@ START_TEST(a_session_from_2_15)
 	assert_bytes(&b, "0102030405060708 00030d40 00000003 11121314"
 			 "00000000 00000000 00000001");
 }
-END_TEST
 
-START_TEST(long_names_are_cut_and_ended)
+TEST(long_names_are_cut_and_ended)
 {
 	char host[300], name[300];
 	struct buf b;
@@ -320,9 +310,8 @@ START_TEST(long_names_are_cut_and_ended)
 	ck_assert_uint_eq(buf_len(&b), 32 + 299 + 299);
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(a_stream_record)
+TEST_ROWS(a_stream_record, 2)
 {
 	char path[5000];
 	struct live_stream_record s = { .id = ID,
@@ -352,29 +341,4 @@ START_TEST(a_stream_record)
 	ck_assert_uint_eq(buf_data(&b)[4115], 0);
 	ck_assert_mem_eq(buf_data(&b) + 4116, "ch_0", 5);
 	buf_free(&b);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ requests_are_read_as_laid_out, ARRAY_LEN(requests), 0 },
-		{ a_request_cut_anywhere_is_waited_for, ARRAY_LEN(requests),
-		    0 },
-		{ bytes_behind_a_request_are_the_next_one, ARRAY_LEN(requests),
-		    0 },
-		{ data_size_and_cmd_version_say_nothing, ARRAY_LEN(requests),
-		    0 },
-		{ an_unknown_command_is_whole_with_its_header, 5, 0 },
-		{ the_table_has_the_sizes_of_the_specification, 0, 0 },
-		{ replies_of_fixed_size, 0, 0 },
-		{ an_index_reply, 0, 0 },
-		{ a_session_before_2_15, 4, 0 },
-		{ a_session_from_2_15, 0, 0 },
-		{ long_names_are_cut_and_ended, 0, 0 },
-		{ a_stream_record, 2, 0 },
-	};
-
-	return unit_run("live", units, ARRAY_LEN(units));
 }

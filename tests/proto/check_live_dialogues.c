@@ -145,7 +145,7 @@ echo_reply(uint32_t cmd, struct reader *r, struct buf *out)
 	}
 }
 
-START_TEST(recorded_messages_come_back_byte_by_byte)
+TEST_ROWS(recorded_messages_come_back_byte_by_byte, ARRAY_LEN(recorded))
 {
 	struct dialogue d = dialogue_read(recorded[_i]);
 	struct live_request q = { 0 };
@@ -171,11 +171,10 @@ START_TEST(recorded_messages_come_back_byte_by_byte)
 	ck_assert_uint_ge(replies, 2);
 	dialogue_free(&d);
 }
-END_TEST
 
 static bool seen[16];
 
-START_TEST(every_command_was_recorded)
+TEST(every_command_was_recorded)
 {
 	for (size_t n = 0; n < ARRAY_LEN(recorded); n++) {
 		struct dialogue d = dialogue_read(recorded[n]);
@@ -193,17 +192,4 @@ START_TEST(every_command_was_recorded)
 	ck_assert_msg(seen[wire], "nobody sent " #name);
 #include "proto/live.tbl.h"
 #undef LIVE
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ recorded_messages_come_back_byte_by_byte, ARRAY_LEN(recorded),
-		    0 },
-		{ every_command_was_recorded, 0, 0 },
-	};
-
-	return unit_run("live_dialogues", units, ARRAY_LEN(units));
 }

@@ -26,7 +26,7 @@ payload(struct buf *b)
 	return p;
 }
 
-START_TEST(rows_are_found_by_wire_number)
+TEST(rows_are_found_by_wire_number)
 {
 	unsigned rows = 0;
 
@@ -44,7 +44,6 @@ START_TEST(rows_are_found_by_wire_number)
 	ck_assert_ptr_null(relay_row(UINT32_MAX)->name);
 	ck_assert_uint_eq(relay_row(UINT32_MAX)->allowed, 0);
 }
-END_TEST
 
 static const struct {
 	const char *channel, *path;
@@ -76,7 +75,7 @@ static const struct {
 	{ "c", "/../p", E_REFUSED, NULL },
 };
 
-START_TEST(stream_names_are_safe_in_every_version)
+TEST_ROWS(stream_names_are_safe_in_every_version, ARRAY_LEN(streams))
 {
 	static const struct {
 		unsigned minor;
@@ -114,9 +113,8 @@ START_TEST(stream_names_are_safe_in_every_version)
 		relay_add_stream_clear(&a);
 	}
 }
-END_TEST
 
-START_TEST(stream_of_2_2_cut_short_is_malformed)
+TEST(stream_of_2_2_cut_short_is_malformed)
 {
 	struct relay_add_stream a;
 	struct buf b = { 0 };
@@ -137,9 +135,8 @@ START_TEST(stream_of_2_2_cut_short_is_malformed)
 	ck_assert_int_eq(relay_add_stream_decode(&r, 2, &a), E_MALFORMED);
 	free(p.p);
 }
-END_TEST
 
-START_TEST(index_grows_in_2_8)
+TEST(index_grows_in_2_8)
 {
 	static const struct relay_index all = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
 	struct relay_index i;
@@ -162,7 +159,6 @@ START_TEST(index_grows_in_2_8)
 	ck_assert_uint_eq(i.packet_seq_num, 0);
 	free(p.p);
 }
-END_TEST
 
 /* COUNT as it is claimed, over SIZE bytes of payload. */
 static const struct {
@@ -192,7 +188,7 @@ static const struct {
 	{ UINT32_MAX, 4, E_MALFORMED },
 };
 
-START_TEST(rotation_takes_exactly_one_of_three_sizes)
+TEST_ROWS(rotation_takes_exactly_one_of_three_sizes, ARRAY_LEN(rotations))
 {
 	struct relay_rotate rot;
 	struct buf b = { 0 };
@@ -214,7 +210,6 @@ START_TEST(rotation_takes_exactly_one_of_three_sizes)
 	}
 	free(p.p);
 }
-END_TEST
 
 static const struct {
 	uint32_t len; /* claimed */
@@ -244,7 +239,7 @@ static const struct {
 	{ 255, "", 0, E_MALFORMED, NULL },
 };
 
-START_TEST(override_name_is_one_plain_component)
+TEST_ROWS(override_name_is_one_plain_component, ARRAY_LEN(overrides))
 {
 	struct relay_create_chunk c;
 	struct buf b = { 0 };
@@ -268,7 +263,6 @@ START_TEST(override_name_is_one_plain_component)
 	relay_create_chunk_clear(&c);
 	free(p.p);
 }
-END_TEST
 
 /* One decoder that owns names; false when it owns some after a failure. */
 static bool
@@ -294,7 +288,7 @@ decode_owning(int which, struct bytes p, enum status *st)
 	return owns == (*st == OK);
 }
 
-START_TEST(without_memory_nothing_is_owned)
+TEST_ROWS(without_memory_nothing_is_owned, 3)
 {
 	static const unsigned names[] = { 3, 2, 1 };
 	static const struct relay_session_request q = {
@@ -326,24 +320,4 @@ START_TEST(without_memory_nothing_is_owned)
 		ck_assert_int_eq(st, failed ? E_NOMEM : OK);
 	}
 	free(p.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ rows_are_found_by_wire_number, 0, 0 },
-		{ stream_names_are_safe_in_every_version, ARRAY_LEN(streams),
-		    0 },
-		{ stream_of_2_2_cut_short_is_malformed, 0, 0 },
-		{ index_grows_in_2_8, 0, 0 },
-		{ rotation_takes_exactly_one_of_three_sizes,
-		    ARRAY_LEN(rotations), 0 },
-		{ override_name_is_one_plain_component, ARRAY_LEN(overrides),
-		    0 },
-		{ without_memory_nothing_is_owned, 3, 0 },
-	};
-
-	return unit_run("relay", units, ARRAY_LEN(units));
 }

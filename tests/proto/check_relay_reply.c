@@ -20,7 +20,7 @@ expect(struct buf *b, const char *hex)
 	buf_free(b);
 }
 
-START_TEST(short_replies_are_as_recorded)
+TEST(short_replies_are_as_recorded)
 {
 	struct buf b = { 0 };
 
@@ -43,9 +43,8 @@ START_TEST(short_replies_are_as_recorded)
 	relay_reply_exists(&b, RELAY_OK, true);
 	expect(&b, "0000000a 01");
 }
-END_TEST
 
-START_TEST(session_reply_has_a_path_from_2_11)
+TEST(session_reply_has_a_path_from_2_11)
 {
 	static const char *const path = "vm/simple-20261121-022723";
 	struct buf b = { 0 };
@@ -61,9 +60,8 @@ START_TEST(session_reply_has_a_path_from_2_11)
 	relay_reply_session(&b, 0, 0, RELAY_FATAL, NULL);
 	expect(&b, "00000000 00000000 00000019");
 }
-END_TEST
 
-START_TEST(close_chunk_reply_counts_the_nul)
+TEST(close_chunk_reply_counts_the_nul)
 {
 	struct buf b = { 0 };
 
@@ -72,11 +70,10 @@ START_TEST(close_chunk_reply_counts_the_nul)
 	relay_reply_close_chunk(&b, RELAY_NO_MEMORY, NULL);
 	expect(&b, "0000001a 00000000");
 }
-END_TEST
 
 /* The replies of a recording, put together by our encoders: the beginning of
  * "simple", up to its two streams and its metadata. */
-START_TEST(replies_follow_each_other_as_recorded)
+TEST(replies_follow_each_other_as_recorded)
 {
 	struct bytes want = bytes_source_file(
 	    "tests/vectors/simple/ctl.s2c.bin");
@@ -93,18 +90,4 @@ START_TEST(replies_follow_each_other_as_recorded)
 	ck_assert_mem_eq(buf_data(&b), want.p, buf_len(&b));
 	buf_free(&b);
 	free(want.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ short_replies_are_as_recorded, 0, 0 },
-		{ session_reply_has_a_path_from_2_11, 0, 0 },
-		{ close_chunk_reply_counts_the_nul, 0, 0 },
-		{ replies_follow_each_other_as_recorded, 0, 0 },
-	};
-
-	return unit_run("relay_reply", units, ARRAY_LEN(units));
 }

@@ -27,7 +27,7 @@ echo_of(const struct relay_example *example, struct bytes b)
 	return out;
 }
 
-START_TEST(examples_come_back_byte_by_byte)
+TEST_ROWS(examples_come_back_byte_by_byte, relay_examples_n)
 {
 	const struct relay_example *example = &relay_examples[_i];
 	struct bytes b = bytes_hex(example->hex);
@@ -39,10 +39,9 @@ START_TEST(examples_come_back_byte_by_byte)
 	buf_free(&out);
 	free(b.p);
 }
-END_TEST
 
 /* Two different bytes sequences may say the same; their echoes do. */
-START_TEST(the_three_shapes_of_rotate_say_the_same)
+TEST(the_three_shapes_of_rotate_say_the_same)
 {
 	struct relay_position want[2];
 	unsigned found = 0;
@@ -67,9 +66,8 @@ START_TEST(the_three_shapes_of_rotate_say_the_same)
 	}
 	ck_assert_uint_eq(found, 2);
 }
-END_TEST
 
-START_TEST(a_failed_append_is_reported_once_at_the_end)
+TEST(a_failed_append_is_reported_once_at_the_end)
 {
 	struct buf b = { 0 };
 
@@ -80,17 +78,4 @@ START_TEST(a_failed_append_is_reported_once_at_the_end)
 	ck_assert(b.bad);
 	ck_assert_uint_eq(buf_len(&b), 24 + 12 + 1);
 	buf_free(&b);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ examples_come_back_byte_by_byte, relay_examples_n, 0 },
-		{ the_three_shapes_of_rotate_say_the_same, 0, 0 },
-		{ a_failed_append_is_reported_once_at_the_end, 0, 0 },
-	};
-
-	return unit_run("relay_request", units, ARRAY_LEN(units));
 }

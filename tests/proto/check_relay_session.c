@@ -51,7 +51,7 @@ decode_session(const struct relay_session_request *q, unsigned minor,
 	return st;
 }
 
-START_TEST(session_of_2_4_has_fixed_fields)
+TEST(session_of_2_4_has_fixed_fields)
 {
 	struct relay_create_session c;
 	uint8_t raw[327] = "session";
@@ -91,9 +91,8 @@ START_TEST(session_of_2_4_has_fixed_fields)
 	r = reader_over(raw, sizeof(raw));
 	ck_assert_int_eq(relay_create_session_decode(&r, 4, &c), E_MALFORMED);
 }
-END_TEST
 
-START_TEST(sessions_before_2_4_have_no_payload)
+TEST(sessions_before_2_4_have_no_payload)
 {
 	struct relay_create_session c;
 	struct reader r = reader_over("", 0);
@@ -111,9 +110,8 @@ START_TEST(sessions_before_2_4_have_no_payload)
 	/* There is no 2.0, and this is a peer that told no version. */
 	ck_assert_int_eq(relay_create_session_decode(&r, 0, &c), E_MALFORMED);
 }
-END_TEST
 
-START_TEST(session_of_2_15_says_all)
+TEST(session_of_2_15_says_all)
 {
 	struct relay_session_request q = plain;
 	struct relay_create_session c;
@@ -139,7 +137,6 @@ START_TEST(session_of_2_15_says_all)
 	ck_assert_uint_eq(c.trace_format, 2);
 	relay_create_session_clear(&c);
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -161,7 +158,7 @@ static const struct {
 	{ "a\nb", false },
 };
 
-START_TEST(session_and_host_are_one_visible_component)
+TEST_ROWS(session_and_host_are_one_visible_component, ARRAY_LEN(session_names))
 {
 	struct relay_session_request q = plain;
 	const bool ok = session_names[_i].is_ok;
@@ -177,9 +174,8 @@ START_TEST(session_and_host_are_one_visible_component)
 	ck_assert_int_eq(decode_session(&q, 13, &c), ok ? OK : E_MALFORMED);
 	relay_create_session_clear(&c);
 }
-END_TEST
 
-START_TEST(a_host_name_may_have_255_bytes)
+TEST(a_host_name_may_have_255_bytes)
 {
 	struct relay_session_request q = plain;
 	struct relay_create_session c;
@@ -191,7 +187,6 @@ START_TEST(a_host_name_may_have_255_bytes)
 	q.hostname = S250 "123456";
 	ck_assert_int_eq(decode_session(&q, 13, &c), E_MALFORMED);
 }
-END_TEST
 
 /* One folder less than RELAY_BASE_DEPTH_MAX. */
 #define DEEP10 "a/b/c/d/e/f/g/h/i/j/"
@@ -215,7 +210,7 @@ static const struct {
 	{ DEEP "y/z", NULL },
 };
 
-START_TEST(base_path_stays_below)
+TEST_ROWS(base_path_stays_below, ARRAY_LEN(base_paths))
 {
 	struct relay_session_request q = plain;
 	const char *want = base_paths[_i].path;
@@ -230,9 +225,8 @@ START_TEST(base_path_stays_below)
 		ck_assert_str_eq(c.base_path->s, want);
 	relay_create_session_clear(&c);
 }
-END_TEST
 
-START_TEST(nil_uuid_and_unknown_formats_are_refused)
+TEST(nil_uuid_and_unknown_formats_are_refused)
 {
 	struct relay_session_request q = plain;
 	struct relay_create_session c;
@@ -252,7 +246,6 @@ START_TEST(nil_uuid_and_unknown_formats_are_refused)
 	q.uuid = (struct relay_uuid){ { 0 } };
 	ck_assert_int_eq(decode_session(&q, 11, &c), E_MALFORMED);
 }
-END_TEST
 
 /* Lengths as they stand in the payload of 59 bytes and 9 bytes of names. */
 static const struct {
@@ -272,7 +265,7 @@ static const struct {
 	{ UINT32_MAX, 3, 1, E_MALFORMED },
 };
 
-START_TEST(hostile_lengths_are_malformed)
+TEST_ROWS(hostile_lengths_are_malformed, ARRAY_LEN(lengths))
 {
 	struct relay_create_session c;
 	struct buf b = { 0 };
@@ -295,9 +288,8 @@ START_TEST(hostile_lengths_are_malformed)
 	relay_create_session_clear(&c);
 	free(p.p);
 }
-END_TEST
 
-START_TEST(peek_finds_who_the_peer_is)
+TEST(peek_finds_who_the_peer_is)
 {
 	struct relay_session_request q = plain;
 	struct relay_uuid uuid;
@@ -324,24 +316,4 @@ START_TEST(peek_finds_who_the_peer_is)
 	ck_assert(
 	    !relay_create_session_peek(reader_over(p.p, p.n), 15, &uuid, &id));
 	free(p.p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ session_of_2_4_has_fixed_fields, 0, 0 },
-		{ sessions_before_2_4_have_no_payload, 0, 0 },
-		{ session_of_2_15_says_all, 0, 0 },
-		{ session_and_host_are_one_visible_component,
-		    ARRAY_LEN(session_names), 0 },
-		{ a_host_name_may_have_255_bytes, 0, 0 },
-		{ base_path_stays_below, ARRAY_LEN(base_paths), 0 },
-		{ nil_uuid_and_unknown_formats_are_refused, 0, 0 },
-		{ hostile_lengths_are_malformed, ARRAY_LEN(lengths), 0 },
-		{ peek_finds_who_the_peer_is, 0, 0 },
-	};
-
-	return unit_run("relay_session", units, ARRAY_LEN(units));
 }

@@ -43,7 +43,7 @@ next_message(struct reader *r)
 	return m;
 }
 
-START_TEST(recorded_messages_come_back_byte_by_byte)
+TEST_ROWS(recorded_messages_come_back_byte_by_byte, ARRAY_LEN(recorded))
 {
 	struct bytes b = bytes_source_file(recorded[_i]);
 	struct reader r = reader_over(b.p, b.n);
@@ -65,7 +65,6 @@ START_TEST(recorded_messages_come_back_byte_by_byte)
 	ck_assert_uint_gt(messages, 10);
 	free(b.p);
 }
-END_TEST
 
 /* Payloads that are whole although cut to N of their bytes. */
 static bool
@@ -98,7 +97,7 @@ cut(const struct message *m, unsigned minor)
 	}
 }
 
-START_TEST(recorded_messages_cut_short_are_malformed)
+TEST_ROWS(recorded_messages_cut_short_are_malformed, ARRAY_LEN(recorded))
 {
 	struct bytes b = bytes_source_file(recorded[_i]);
 	struct reader r = reader_over(b.p, b.n);
@@ -110,11 +109,10 @@ START_TEST(recorded_messages_cut_short_are_malformed)
 	}
 	free(b.p);
 }
-END_TEST
 
 /* The examples' rotations of the packed and 4-byte shapes are no subject here:
  * is_whole() is about the 20-byte shape. */
-START_TEST(examples_cut_short_are_malformed)
+TEST_ROWS(examples_cut_short_are_malformed, relay_examples_n)
 {
 	struct bytes b = bytes_hex(relay_examples[_i].hex);
 	struct reader r = reader_over(b.p, b.n);
@@ -124,9 +122,9 @@ START_TEST(examples_cut_short_are_malformed)
 		cut(&m, relay_examples[_i].minor);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(bytes_beyond_a_payload_are_ignored_but_for_rotations)
+TEST_ROWS(
+    bytes_beyond_a_payload_are_ignored_but_for_rotations, relay_examples_n)
 {
 	struct bytes b = bytes_hex(relay_examples[_i].hex);
 	const size_t n = b.n - RELAY_HEADER_LEN;
@@ -155,7 +153,6 @@ START_TEST(bytes_beyond_a_payload_are_ignored_but_for_rotations)
 	buf_free(&more);
 	free(b.p);
 }
-END_TEST
 
 static bool seen[10100];
 
@@ -173,7 +170,7 @@ see(struct bytes b)
 	free(b.p);
 }
 
-START_TEST(every_row_of_the_table_has_a_message)
+TEST(every_row_of_the_table_has_a_message)
 {
 	for (size_t i = 0; i < ARRAY_LEN(recorded); i++)
 		see(bytes_source_file(recorded[i]));
@@ -184,22 +181,4 @@ START_TEST(every_row_of_the_table_has_a_message)
 	    "no example of " #name " in tests/proto/relay_examples.c");
 #include "proto/relay.tbl.h"
 #undef RELAY
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ recorded_messages_come_back_byte_by_byte, ARRAY_LEN(recorded),
-		    0 },
-		{ recorded_messages_cut_short_are_malformed,
-		    ARRAY_LEN(recorded), 0 },
-		{ examples_cut_short_are_malformed, relay_examples_n, 0 },
-		{ bytes_beyond_a_payload_are_ignored_but_for_rotations,
-		    relay_examples_n, 0 },
-		{ every_row_of_the_table_has_a_message, 0, 0 },
-	};
-
-	return unit_run("relay_vectors", units, ARRAY_LEN(units));
 }

@@ -15,7 +15,7 @@
 	"0123456789abcdef 0000000000000007 00000c03 000003fd 00000c00" \
 	"a5080ada 616263"
 
-START_TEST(fields_stand_where_the_protocol_says)
+TEST(fields_stand_where_the_protocol_says)
 {
 	struct bytes b = bytes_hex(EXAMPLE);
 	struct udp_header h;
@@ -38,9 +38,8 @@ START_TEST(fields_stand_where_the_protocol_says)
 	ck_assert_mem_eq(again, b.p, UDP_HEADER_LEN);
 	free(b.p);
 }
-END_TEST
 
-START_TEST(every_flipped_bit_breaks_the_checksum)
+TEST(every_flipped_bit_breaks_the_checksum)
 {
 	struct bytes b = bytes_hex(EXAMPLE);
 
@@ -51,9 +50,8 @@ START_TEST(every_flipped_bit_breaks_the_checksum)
 	}
 	free(b.p);
 }
-END_TEST
 
-START_TEST(a_short_datagram_is_malformed)
+TEST(a_short_datagram_is_malformed)
 {
 	struct bytes b = bytes_hex(EXAMPLE);
 
@@ -67,7 +65,6 @@ START_TEST(a_short_datagram_is_malformed)
 	}
 	free(b.p);
 }
-END_TEST
 
 static const struct {
 	size_t at;
@@ -85,7 +82,7 @@ static const struct {
 	{ 6, 1, E_MALFORMED, 0 },
 };
 
-START_TEST(magic_version_and_header_size_are_checked)
+TEST_ROWS(magic_version_and_header_size_are_checked, ARRAY_LEN(changed))
 {
 	struct bytes b = bytes_hex(EXAMPLE);
 	struct udp_header h;
@@ -96,7 +93,6 @@ START_TEST(magic_version_and_header_size_are_checked)
 		ck_assert_uint_eq(h.payload_len, changed[_i].payload_len);
 	free(b.p);
 }
-END_TEST
 
 static const struct {
 	uint32_t size, offset, len;
@@ -119,7 +115,7 @@ static const struct {
 	{ 100, 0xfffffe00, 512, false },
 };
 
-START_TEST(fragments_fit_exactly)
+TEST_ROWS(fragments_fit_exactly, ARRAY_LEN(fragments))
 {
 	const struct udp_header h = {
 		.size = fragments[_i].size,
@@ -129,18 +125,16 @@ START_TEST(fragments_fit_exactly)
 
 	ck_assert(udp_fragment_fits(&h, 512) == fragments[_i].fits);
 }
-END_TEST
 
-START_TEST(fragments_are_counted)
+TEST(fragments_are_counted)
 {
 	ck_assert_uint_eq(udp_fragment_count(0, 512), 1);
 	ck_assert_uint_eq(udp_fragment_count(512, 512), 1);
 	ck_assert_uint_eq(udp_fragment_count(513, 512), 2);
 	ck_assert_uint_eq(udp_fragment_count(UINT32_MAX, 512), 8388608);
 }
-END_TEST
 
-START_TEST(tokens_differ_in_any_bit)
+TEST(tokens_differ_in_any_bit)
 {
 	struct udp_token a = { { 1, 2, 3 } }, b = a;
 
@@ -151,9 +145,8 @@ START_TEST(tokens_differ_in_any_bit)
 		ck_assert(!udp_token_equal(&a, &b));
 	}
 }
-END_TEST
 
-START_TEST(an_open_reply_has_44_bytes)
+TEST(an_open_reply_has_44_bytes)
 {
 	struct bytes want = bytes_hex(
 	    "0000000a 14df 0000 00000570 00000040 0000000004000000"
@@ -178,9 +171,8 @@ START_TEST(an_open_reply_has_44_bytes)
 	buf_free(&b);
 	free(want.p);
 }
-END_TEST
 
-START_TEST(a_status_reply_comes_back)
+TEST(a_status_reply_comes_back)
 {
 	const struct udp_status s = { 5, 6, 9, 2, 1 };
 	const struct udp_range g = { 7, 3, UDP_RANGE_ALL };
@@ -212,24 +204,4 @@ START_TEST(a_status_reply_comes_back)
 	ck_assert_uint_eq(reader_left(&r), 0);
 	ck_assert_int_eq(udp_range_decode(&r, &g2), E_MALFORMED);
 	buf_free(&b);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ fields_stand_where_the_protocol_says, 0, 0 },
-		{ every_flipped_bit_breaks_the_checksum, 0, 0 },
-		{ a_short_datagram_is_malformed, 0, 0 },
-		{ magic_version_and_header_size_are_checked, ARRAY_LEN(changed),
-		    0 },
-		{ fragments_fit_exactly, ARRAY_LEN(fragments), 0 },
-		{ fragments_are_counted, 0, 0 },
-		{ tokens_differ_in_any_bit, 0, 0 },
-		{ an_open_reply_has_44_bytes, 0, 0 },
-		{ a_status_reply_comes_back, 0, 0 },
-	};
-
-	return unit_run("udp", units, ARRAY_LEN(units));
 }

@@ -127,7 +127,7 @@ drop(unsigned n)
 	turn();
 }
 
-START_TEST(who_was_dropped_for_want_of_memory_is_not_counted)
+TEST(who_was_dropped_for_want_of_memory_is_not_counted)
 {
 	struct acceptor_disk disk = { .registry = one_registry() };
 
@@ -148,16 +148,11 @@ START_TEST(who_was_dropped_for_want_of_memory_is_not_counted)
 	close(disk.base_fd);
 	scratch_close();
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ who_was_dropped_for_want_of_memory_is_not_counted, 0, 0 },
-	};
-
 	/* The event library is not linked with FAULT_LDFLAGS. */
 	event_set_mem_functions(malloc, realloc, free);
-	return unit_run("acceptor", units, ARRAY_LEN(units));
+	return unit_run();
 }

@@ -89,7 +89,7 @@ shown(enum option_id id)
 	return text;
 }
 
-START_TEST(what_is_said_later_counts)
+TEST(what_is_said_later_counts)
 {
 	static const struct {
 		const char *value;
@@ -133,9 +133,8 @@ START_TEST(what_is_said_later_counts)
 	}
 	scratch_close();
 }
-END_TEST
 
-START_TEST(other_files_are_left_alone)
+TEST(other_files_are_left_alone)
 {
 	set_up();
 	scratch_write("etc/relayd.conf.d/x.conf~", "[relayd]\nbogus=1\n");
@@ -144,7 +143,6 @@ START_TEST(other_files_are_left_alone)
 	ck_assert_int_eq(parse_args(""), OK);
 	scratch_close();
 }
-END_TEST
 
 /* A file, and the one line that is said about it; "" for none. WANT is what
  * the setting is then; NULL: it is refused. */
@@ -291,7 +289,7 @@ with_path(const char *text, const char *path)
 	return out;
 }
 
-START_TEST(a_file_says_what_it_says)
+TEST_ROWS(a_file_says_what_it_says, ARRAY_LEN(files))
 {
 	char path[PATH_MAX];
 
@@ -308,7 +306,6 @@ START_TEST(a_file_says_what_it_says)
 		ck_assert_str_eq(shown(files[_i].id), files[_i].want);
 	scratch_close();
 }
-END_TEST
 
 static void
 write_bytes(const char *name, const char *bytes, size_t n)
@@ -319,7 +316,7 @@ write_bytes(const char *name, const char *bytes, size_t n)
 	close(fd);
 }
 
-START_TEST(a_line_may_hold_a_path)
+TEST(a_line_may_hold_a_path)
 {
 	static char text[3 * PATH_MAX];
 	char *end = text + sprintf(text, "[relayd]\noutput=/");
@@ -342,9 +339,8 @@ START_TEST(a_line_may_hold_a_path)
 	ck_assert_ptr_nonnull(strstr(captured(), ":2: a NUL byte"));
 	scratch_close();
 }
-END_TEST
 
-START_TEST(a_file_that_is_asked_for_must_be_readable)
+TEST(a_file_that_is_asked_for_must_be_readable)
 {
 	set_up();
 	capture();
@@ -359,9 +355,8 @@ START_TEST(a_file_that_is_asked_for_must_be_readable)
 	ck_assert_uint_eq(got.workers, 3);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(variables_are_settings)
+TEST(variables_are_settings)
 {
 	set_up();
 	capture();
@@ -388,9 +383,8 @@ START_TEST(variables_are_settings)
 	    "quarter of RAM]\n"));
 	scratch_close();
 }
-END_TEST
 
-START_TEST(old_variables_stand_between_file_and_command_line)
+TEST(old_variables_stand_between_file_and_command_line)
 {
 	set_up();
 	scratch_write("own", "[relayd]\ndisallow-clear=yes\n"
@@ -408,9 +402,8 @@ START_TEST(old_variables_stand_between_file_and_command_line)
 	ck_assert_str_eq(got.working_dir, "/new");
 	scratch_close();
 }
-END_TEST
 
-START_TEST(a_count_of_v_begins_anew_on_the_command_line)
+TEST(a_count_of_v_begins_anew_on_the_command_line)
 {
 	set_up();
 	scratch_write("own", "[relayd]\nverbose=3\n"
@@ -422,9 +415,8 @@ START_TEST(a_count_of_v_begins_anew_on_the_command_line)
 	ck_assert_int_eq(parse_args("-f @own -p -s"), E_REFUSED);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(set_uid_trusts_no_variable_that_names_files)
+TEST(set_uid_trusts_no_variable_that_names_files)
 {
 	if (geteuid() != 0)
 		return;
@@ -441,9 +433,8 @@ START_TEST(set_uid_trusts_no_variable_that_names_files)
 	ck_assert_int_eq(setresuid(0, 0, 0), 0);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(what_is_printed_can_be_read)
+TEST(what_is_printed_can_be_read)
 {
 	static struct options before;
 	char text[OPTION_TEXT_MAX];
@@ -473,7 +464,6 @@ START_TEST(what_is_printed_can_be_read)
 	}
 	scratch_close();
 }
-END_TEST
 
 static unsigned told;
 
@@ -484,7 +474,7 @@ on_reload(const struct options *o, void *arg)
 	told++;
 }
 
-START_TEST(a_reload_tells_who_asked)
+TEST(a_reload_tells_who_asked)
 {
 	static char name[] = "relayd", option[] = "-f", relative[] = "own";
 	char *argv[] = { name, option, relative, NULL };
@@ -519,7 +509,6 @@ START_TEST(a_reload_tells_who_asked)
 	ck_assert_uint_eq(r.n_bad, 1);
 	scratch_close();
 }
-END_TEST
 
 /* What --check-config says, beside mistakes in files. */
 static const struct {
@@ -538,7 +527,7 @@ static const struct {
 	{ "-w @file", "--working-directory " },
 };
 
-START_TEST(a_check_tells_what_would_fail)
+TEST_ROWS(a_check_tells_what_would_fail, ARRAY_LEN(checks))
 {
 	set_up();
 	scratch_write("file", "");
@@ -554,9 +543,8 @@ START_TEST(a_check_tells_what_would_fail)
 	ck_assert(!scratch_exists("not"));
 	scratch_close();
 }
-END_TEST
 
-START_TEST(every_setting_is_key_variable_and_text)
+TEST(every_setting_is_key_variable_and_text)
 {
 	char text[OPTION_TEXT_MAX], line[OPTION_TEXT_MAX + 128];
 
@@ -581,7 +569,6 @@ START_TEST(every_setting_is_key_variable_and_text)
 	}
 	scratch_close();
 }
-END_TEST
 
 static const struct {
 	const char *a, *b;
@@ -599,34 +586,10 @@ static const struct {
 	{ "", "abc", 3, false },
 };
 
-START_TEST(near_words_are_near)
+TEST_ROWS(near_words_are_near, ARRAY_LEN(words))
 {
 	ck_assert_uint_eq(
 	    near_distance(words[_i].a, words[_i].b), words[_i].distance);
 	ck_assert_int_eq(
 	    near_enough(words[_i].a, words[_i].distance), words[_i].is_near);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ what_is_said_later_counts, 0, 0 },
-		{ other_files_are_left_alone, 0, 0 },
-		{ a_file_says_what_it_says, ARRAY_LEN(files), 0 },
-		{ a_line_may_hold_a_path, 0, 0 },
-		{ a_file_that_is_asked_for_must_be_readable, 0, 0 },
-		{ variables_are_settings, 0, 0 },
-		{ old_variables_stand_between_file_and_command_line, 0, 0 },
-		{ a_count_of_v_begins_anew_on_the_command_line, 0, 0 },
-		{ set_uid_trusts_no_variable_that_names_files, 0, 0 },
-		{ what_is_printed_can_be_read, 0, 0 },
-		{ a_reload_tells_who_asked, 0, 0 },
-		{ a_check_tells_what_would_fail, ARRAY_LEN(checks), 0 },
-		{ every_setting_is_key_variable_and_text, 0, 0 },
-		{ near_words_are_near, ARRAY_LEN(words), 0 },
-	};
-
-	return unit_run("config", units, ARRAY_LEN(units));
 }

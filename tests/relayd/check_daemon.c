@@ -184,7 +184,7 @@ proc_link(pid_t pid, const char *name)
 
 static const char *const detached[] = { "-b", "-d", "-b -d" };
 
-START_TEST(when_the_command_returns_all_is_there)
+TEST_ROWS(when_the_command_returns_all_is_there, ARRAY_LEN(detached))
 {
 	pid_t pid;
 
@@ -204,9 +204,8 @@ START_TEST(when_the_command_returns_all_is_there)
 	ck_assert(!scratch_exists("run/relayd/live.port"));
 	scratch_close();
 }
-END_TEST
 
-START_TEST(only_daemonize_hides_an_unknown_group)
+TEST_ROWS(only_daemonize_hides_an_unknown_group, ARRAY_LEN(detached))
 {
 	const bool is_said = strcmp(detached[_i], "-b") == 0 && geteuid() == 0;
 	char args[64];
@@ -220,9 +219,8 @@ START_TEST(only_daemonize_hides_an_unknown_group)
 		    : "");
 	scratch_close();
 }
-END_TEST
 
-START_TEST(only_daemonize_leaves_standard_error)
+TEST_ROWS(only_daemonize_leaves_standard_error, ARRAY_LEN(detached))
 {
 	const bool is_kept = strcmp(detached[_i], "-b") == 0;
 	pid_t pid;
@@ -238,7 +236,6 @@ START_TEST(only_daemonize_leaves_standard_error)
 	close(error_fd);
 	scratch_close();
 }
-END_TEST
 
 /* Status 1, and at once: not when somebody looks again. */
 static const struct {
@@ -277,7 +274,7 @@ failed_start(int i)
 }
 
 /* One of some tries is as quick: a busy machine may delay the others. */
-START_TEST(a_failed_start_is_told_at_once)
+TEST_ROWS(a_failed_start_is_told_at_once, ARRAY_LEN(failures))
 {
 	uint64_t took = failed_start(_i);
 
@@ -285,9 +282,8 @@ START_TEST(a_failed_start_is_told_at_once)
 		took = failed_start(_i);
 	ck_assert_uint_lt(took, NS_PER_S / 2);
 }
-END_TEST
 
-START_TEST(an_unwritable_place_for_the_pid_fails_the_start)
+TEST(an_unwritable_place_for_the_pid_fails_the_start)
 {
 	open_scratch();
 	ck_assert_int_eq(finish(launch(SERVE, "-b -P /nonexistent/pid")), 1);
@@ -295,7 +291,6 @@ START_TEST(an_unwritable_place_for_the_pid_fails_the_start)
 	ck_assert(!scratch_exists("run/relayd/control.port"));
 	scratch_close();
 }
-END_TEST
 
 static const struct {
 	const char *args, *cwd;
@@ -305,7 +300,7 @@ static const struct {
 	{ "-d --working-dir=/usr", "/usr" },
 };
 
-START_TEST(the_working_directory_is_taken)
+TEST_ROWS(the_working_directory_is_taken, ARRAY_LEN(directories))
 {
 	pid_t pid;
 
@@ -318,7 +313,6 @@ START_TEST(the_working_directory_is_taken)
 	close(error_fd);
 	scratch_close();
 }
-END_TEST
 
 static const struct {
 	const char *args;
@@ -329,7 +323,7 @@ static const struct {
 	{ "-b -w /usr", false },
 };
 
-START_TEST(an_unwritable_directory_is_told_when_verbose)
+TEST_ROWS(an_unwritable_directory_is_told_when_verbose, ARRAY_LEN(unwritable))
 {
 	const char *said;
 
@@ -347,11 +341,10 @@ START_TEST(an_unwritable_directory_is_told_when_verbose)
 		(void)setresuid(0, 0, 0);
 	scratch_close();
 }
-END_TEST
 
 static const char *const starts[] = { "-b -S", "-d --sig-parent", "-S" };
 
-START_TEST(the_parent_gets_its_signal_when_all_is_there)
+TEST_ROWS(the_parent_gets_its_signal_when_all_is_there, ARRAY_LEN(starts))
 {
 	struct sigaction sa = { .sa_handler = on_usr1 };
 	sigset_t block, old;
@@ -376,9 +369,8 @@ START_TEST(the_parent_gets_its_signal_when_all_is_there)
 	close(error_fd);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(without_the_option_nobody_is_signalled)
+TEST(without_the_option_nobody_is_signalled)
 {
 	pid_t pid;
 
@@ -395,9 +387,8 @@ START_TEST(without_the_option_nobody_is_signalled)
 	close(error_fd);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(systemd_hears_of_start_and_end)
+TEST(systemd_hears_of_start_and_end)
 {
 	char want[64];
 	int fd;
@@ -416,9 +407,8 @@ START_TEST(systemd_hears_of_start_and_end)
 	close(error_fd);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(the_descriptor_limit_is_raised)
+TEST(the_descriptor_limit_is_raised)
 {
 	struct rlimit limit;
 	pid_t pid;
@@ -435,10 +425,9 @@ START_TEST(the_descriptor_limit_is_raised)
 	close(error_fd);
 	scratch_close();
 }
-END_TEST
 
 /* Else the first sockets would be taken for standard output and error. */
-START_TEST(closed_standard_streams_are_opened)
+TEST(closed_standard_streams_are_opened)
 {
 	pid_t pid;
 
@@ -456,9 +445,8 @@ START_TEST(closed_standard_streams_are_opened)
 	close(error_fd);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(the_health_path_is_our_own)
+TEST(the_health_path_is_our_own)
 {
 	char want[PATH_MAX];
 	static char arg[] = "relayd";
@@ -476,32 +464,4 @@ START_TEST(the_health_path_is_our_own)
 	ck_assert_int_eq(daemon_start(&the_daemon, &options), OK);
 	ck_assert_str_eq(the_daemon.health_path, "/h");
 	scratch_close();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ when_the_command_returns_all_is_there, ARRAY_LEN(detached),
-		    0 },
-		{ only_daemonize_hides_an_unknown_group, ARRAY_LEN(detached),
-		    0 },
-		{ only_daemonize_leaves_standard_error, ARRAY_LEN(detached),
-		    0 },
-		{ a_failed_start_is_told_at_once, ARRAY_LEN(failures), 0 },
-		{ an_unwritable_place_for_the_pid_fails_the_start, 0, 0 },
-		{ the_working_directory_is_taken, ARRAY_LEN(directories), 0 },
-		{ an_unwritable_directory_is_told_when_verbose,
-		    ARRAY_LEN(unwritable), 0 },
-		{ the_parent_gets_its_signal_when_all_is_there,
-		    ARRAY_LEN(starts), 0 },
-		{ without_the_option_nobody_is_signalled, 0, 0 },
-		{ systemd_hears_of_start_and_end, 0, 0 },
-		{ the_descriptor_limit_is_raised, 0, 0 },
-		{ closed_standard_streams_are_opened, 0, 0 },
-		{ the_health_path_is_our_own, 0, 0 },
-	};
-
-	return unit_run("daemon", units, ARRAY_LEN(units));
 }

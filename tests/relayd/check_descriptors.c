@@ -27,7 +27,7 @@ all_shares(const struct descriptors *d, const struct options *o)
 	return sum;
 }
 
-START_TEST(the_parts_are_never_more_than_the_whole)
+TEST_ROWS(the_parts_are_never_more_than_the_whole, ARRAY_LEN(workers))
 {
 	struct rlimit limit;
 	struct descriptors d;
@@ -50,10 +50,9 @@ START_TEST(the_parts_are_never_more_than_the_whole)
 		ck_assert_uint_ge(fds[FDS_DATA].hard, 1);
 	}
 }
-END_TEST
 
 /* So many sessions of one host fit, with two streams each or more. */
-START_TEST(thousands_of_sessions_fit)
+TEST(thousands_of_sessions_fit)
 {
 	const struct rlimit limit = { .rlim_cur = 20000, .rlim_max = 20000 };
 	struct options o = {
@@ -68,9 +67,8 @@ START_TEST(thousands_of_sessions_fit)
 	slots = (fds[FDS_SESSIONS].hard - fds[FDS_EXTRA].hard) / SESSION_FDS;
 	ck_assert_uint_ge(slots - slots / HOST_RESERVE_PART, 2000);
 }
-END_TEST
 
-START_TEST(the_limit_of_the_process_counts_too)
+TEST(the_limit_of_the_process_counts_too)
 {
 	const struct rlimit limit = { .rlim_cur = 200, .rlim_max = 200 };
 	struct options o = {
@@ -83,9 +81,8 @@ START_TEST(the_limit_of_the_process_counts_too)
 	ck_assert_uint_le(all_shares(&d, &o), 200);
 	ck_assert_uint_eq(o.workers, 2);
 }
-END_TEST
 
-START_TEST(too_few_are_refused)
+TEST(too_few_are_refused)
 {
 	struct options o = {
 		.fd_pool_size = POOL_MIN - 1, .workers = 1, .live_workers = 1
@@ -94,9 +91,8 @@ START_TEST(too_few_are_refused)
 
 	ck_assert_int_eq(descriptors_divide(&d, &o), E_LIMIT);
 }
-END_TEST
 
-START_TEST(a_share_ends_where_it_ends)
+TEST(a_share_ends_where_it_ends)
 {
 	ck_assert_uint_eq(fds_left(FDS_DATA), UINT64_MAX);
 	fds[FDS_DATA].hard = 2;
@@ -111,11 +107,10 @@ START_TEST(a_share_ends_where_it_ends)
 	ck_assert_uint_eq(fds_left(FDS_DATA), 1);
 	ck_assert(fds_take(FDS_DATA));
 }
-END_TEST
 
 /* What no session may need is lent; a quarter stays free for those that come.
  */
-START_TEST(sessions_come_before_what_is_lent)
+TEST(sessions_come_before_what_is_lent)
 {
 	ck_assert(!fds_lend(1));
 	fds[FDS_SESSIONS].hard = 100;
@@ -139,21 +134,4 @@ START_TEST(sessions_come_before_what_is_lent)
 	/* They went. */
 	ck_assert(fds_promise(0));
 	ck_assert(fds_lend(75));
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_parts_are_never_more_than_the_whole, ARRAY_LEN(workers),
-		    0 },
-		{ thousands_of_sessions_fit, 0, 0 },
-		{ the_limit_of_the_process_counts_too, 0, 0 },
-		{ too_few_are_refused, 0, 0 },
-		{ a_share_ends_where_it_ends, 0, 0 },
-		{ sessions_come_before_what_is_lent, 0, 0 },
-	};
-
-	return unit_run("descriptors", units, ARRAY_LEN(units));
 }

@@ -243,20 +243,18 @@ record_with_space(uint64_t room, uint64_t size, uint64_t count)
 		check_losses(packets, 7);
 }
 
-START_TEST(any_write_file_or_folder_may_lack_room)
+TEST_ROWS(any_write_file_or_folder_may_lack_room, ROOM_MAX / STEP)
 {
 	record_with_space((uint64_t)_i * STEP, 0, 0);
 }
-END_TEST
 
-START_TEST(the_same_in_a_ring)
+TEST_ROWS(the_same_in_a_ring, ROOM_MAX / STEP)
 {
 	record_with_space((uint64_t)_i * STEP, (uint64_t)2 * SIZE, 2);
 }
-END_TEST
 
 /* One packet of each stream finds no room. */
-START_TEST(that_streams_lost_packets_is_not_told_for_each)
+TEST(that_streams_lost_packets_is_not_told_for_each)
 {
 	begin(1 << 16, 0);
 	unit_capture_stderr();
@@ -282,11 +280,10 @@ START_TEST(that_streams_lost_packets_is_not_told_for_each)
 	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 2);
 	endpoints_end();
 }
-END_TEST
 
 /* Packets fill the disk; then metadata has the reserve, and packets do not take
  * what it gives up. */
-START_TEST(metadata_has_the_reserve)
+TEST(metadata_has_the_reserve)
 {
 	static char text[4 * RESERVE_STEP / 2];
 	bool packets[16];
@@ -312,11 +309,10 @@ START_TEST(metadata_has_the_reserve)
 	ck_assert(packets[0] && !packets[1] && !packets[2]);
 	endpoints_end();
 }
-END_TEST
 
 /* There is no end to metadata for which there is no room: then, and not before,
  * the connection is closed. */
-START_TEST(what_is_owed_has_a_limit)
+TEST(what_is_owed_has_a_limit)
 {
 	static char text[1 << 20];
 	struct buf ask = { 0 }, out = { 0 };
@@ -340,11 +336,10 @@ START_TEST(what_is_owed_has_a_limit)
 	buf_free(&out);
 	endpoints_end();
 }
-END_TEST
 
 /* There is room for a packet, but not for its record: viewers go on, and the
  * next packet that is whole has its place. */
-START_TEST(viewers_pass_what_has_no_record)
+TEST(viewers_pass_what_has_no_record)
 {
 	const struct stream *t;
 	struct log_view view;
@@ -365,11 +360,10 @@ START_TEST(viewers_pass_what_has_no_record)
 	ck_assert_uint_eq(packet_log_count(t->log), 2);
 	endpoints_end();
 }
-END_TEST
 
 /* There is room again, but metadata that waited cannot be written: this is told
  * when it is asked for, and nothing is appended behind the hole. */
-START_TEST(what_was_owed_may_be_lost)
+TEST(what_was_owed_may_be_lost)
 {
 	struct buf ask = { 0 }, out = { 0 };
 	bool packets[16];
@@ -398,23 +392,12 @@ START_TEST(what_was_owed_may_be_lost)
 	buf_free(&out);
 	endpoints_end();
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ any_write_file_or_folder_may_lack_room, ROOM_MAX / STEP, 0 },
-		{ the_same_in_a_ring, ROOM_MAX / STEP, 0 },
-		{ that_streams_lost_packets_is_not_told_for_each, 0, 0 },
-		{ metadata_has_the_reserve, 0, 0 },
-		{ what_is_owed_has_a_limit, 0, 0 },
-		{ what_was_owed_may_be_lost, 0, 0 },
-		{ viewers_pass_what_has_no_record, 0, 0 },
-	};
-
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
 	log_set_level(LOG_ERROR);
-	return unit_run("full", units, ARRAY_LEN(units));
+	return unit_run();
 }

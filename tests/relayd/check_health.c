@@ -130,7 +130,7 @@ check_honest_client(void)
 	close(fd);
 }
 
-START_TEST(a_client_gets_the_mask_and_is_closed)
+TEST(a_client_gets_the_mask_and_is_closed)
 {
 	open_health();
 	check_honest_client();
@@ -147,9 +147,8 @@ START_TEST(a_client_gets_the_mask_and_is_closed)
 	ck_assert_int_eq(asked, 2);
 	close_health();
 }
-END_TEST
 
-START_TEST(a_request_may_come_byte_by_byte)
+TEST(a_request_may_come_byte_by_byte)
 {
 	uint64_t value = 0;
 	int fd;
@@ -165,7 +164,6 @@ START_TEST(a_request_may_come_byte_by_byte)
 	close(fd);
 	close_health();
 }
-END_TEST
 
 /* Sends, then closes one side or both; what comes back is nothing. */
 static const struct {
@@ -181,7 +179,7 @@ static const struct {
 	{ "\0\0\0", 3, true },
 };
 
-START_TEST(hostile_clients_are_closed_without_an_answer)
+TEST_ROWS(hostile_clients_are_closed_without_an_answer, ARRAY_LEN(hostile))
 {
 	uint64_t value;
 	int fd;
@@ -199,9 +197,8 @@ START_TEST(hostile_clients_are_closed_without_an_answer)
 	check_honest_client();
 	close_health();
 }
-END_TEST
 
-START_TEST(a_client_that_leaves_before_the_answer_is_no_harm)
+TEST(a_client_that_leaves_before_the_answer_is_no_harm)
 {
 	int fd;
 
@@ -214,9 +211,8 @@ START_TEST(a_client_that_leaves_before_the_answer_is_no_harm)
 	check_honest_client();
 	close_health();
 }
-END_TEST
 
-START_TEST(extra_bytes_do_not_spoil_the_answer)
+TEST(extra_bytes_do_not_spoil_the_answer)
 {
 	uint64_t value = 0;
 	int fd;
@@ -229,7 +225,6 @@ START_TEST(extra_bytes_do_not_spoil_the_answer)
 	close(fd);
 	close_health();
 }
-END_TEST
 
 /* When a client is dropped that sends one byte after SENDS_AT_NS; UINT64_MAX:
  * it could not send it before. */
@@ -262,7 +257,7 @@ drop_silent(void)
 
 /* One byte in between does not buy more time. A busy machine may be late by
  * itself, but not each time. */
-START_TEST(a_silent_client_is_dropped_after_five_seconds)
+TEST(a_silent_client_is_dropped_after_five_seconds)
 {
 	const uint64_t limit = SENDS_AT_NS + HEALTH_TIMEOUT_S * NS_PER_S;
 	uint64_t took = drop_silent();
@@ -271,9 +266,8 @@ START_TEST(a_silent_client_is_dropped_after_five_seconds)
 		took = drop_silent();
 	ck_assert_uint_lt(took, limit);
 }
-END_TEST
 
-START_TEST(silent_clients_make_room_oldest_first)
+TEST(silent_clients_make_room_oldest_first)
 {
 	int fds[HEALTH_CLIENTS_MAX];
 	uint64_t value;
@@ -294,9 +288,8 @@ START_TEST(silent_clients_make_room_oldest_first)
 		close(fds[i]);
 	close_health();
 }
-END_TEST
 
-START_TEST(out_of_descriptors_it_accepts_again_later)
+TEST(out_of_descriptors_it_accepts_again_later)
 {
 	struct rlimit limit;
 	const uint64_t start = clock_now_ns();
@@ -320,9 +313,8 @@ START_TEST(out_of_descriptors_it_accepts_again_later)
 	close(fd);
 	close_health();
 }
-END_TEST
 
-START_TEST(the_group_may_connect)
+TEST(the_group_may_connect)
 {
 	struct stat st;
 
@@ -333,9 +325,8 @@ START_TEST(the_group_may_connect)
 		ck_assert_uint_eq(st.st_mode & 07777, 0660);
 	close_health();
 }
-END_TEST
 
-START_TEST(a_dead_socket_is_replaced_a_live_one_is_not)
+TEST(a_dead_socket_is_replaced_a_live_one_is_not)
 {
 	struct health *second;
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -355,9 +346,8 @@ START_TEST(a_dead_socket_is_replaced_a_live_one_is_not)
 	check_honest_client();
 	close_health();
 }
-END_TEST
 
-START_TEST(what_is_no_socket_is_left_alone)
+TEST(what_is_no_socket_is_left_alone)
 {
 	struct health *second;
 	int fd;
@@ -373,9 +363,8 @@ START_TEST(what_is_no_socket_is_left_alone)
 	health = NULL;
 	close_health();
 }
-END_TEST
 
-START_TEST(the_socket_of_a_successor_is_not_removed)
+TEST(the_socket_of_a_successor_is_not_removed)
 {
 	struct health *second;
 
@@ -388,9 +377,8 @@ START_TEST(the_socket_of_a_successor_is_not_removed)
 	check_honest_client();
 	close_health();
 }
-END_TEST
 
-START_TEST(a_path_that_does_not_fit_is_refused)
+TEST(a_path_that_does_not_fit_is_refused)
 {
 	struct health *h;
 	char long_path[200];
@@ -403,28 +391,4 @@ START_TEST(a_path_that_does_not_fit_is_refused)
 	ck_assert_int_eq(health_create(&h, base, &config), E_LIMIT);
 	ck_assert_ptr_null(h);
 	event_base_free(base);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_client_gets_the_mask_and_is_closed, 0, 0 },
-		{ a_request_may_come_byte_by_byte, 0, 0 },
-		{ hostile_clients_are_closed_without_an_answer,
-		    ARRAY_LEN(hostile), 0 },
-		{ a_client_that_leaves_before_the_answer_is_no_harm, 0, 0 },
-		{ extra_bytes_do_not_spoil_the_answer, 0, 0 },
-		{ a_silent_client_is_dropped_after_five_seconds, 0, 0 },
-		{ silent_clients_make_room_oldest_first, 0, 0 },
-		{ out_of_descriptors_it_accepts_again_later, 0, 0 },
-		{ the_group_may_connect, 0, 0 },
-		{ a_dead_socket_is_replaced_a_live_one_is_not, 0, 0 },
-		{ what_is_no_socket_is_left_alone, 0, 0 },
-		{ the_socket_of_a_successor_is_not_removed, 0, 0 },
-		{ a_path_that_does_not_fit_is_refused, 0, 0 },
-	};
-
-	return unit_run("health", units, ARRAY_LEN(units));
 }

@@ -50,7 +50,7 @@ static const struct {
 	{ NULL, false },
 };
 
-START_TEST(only_names_of_ours_are_known)
+TEST_ROWS(only_names_of_ours_are_known, ARRAY_LEN(hosts))
 {
 	static const char *const names[] = { "relay" };
 	struct sockaddr_in a = { .sin_family = AF_INET,
@@ -59,9 +59,8 @@ START_TEST(only_names_of_ours_are_known)
 	ck_assert(host_is_ours(hosts[_i].host, (struct sockaddr *)&a, names,
 		      1) == hosts[_i].is_ours);
 }
-END_TEST
 
-START_TEST(an_address_of_version_6_stands_in_brackets)
+TEST(an_address_of_version_6_stands_in_brackets)
 {
 	struct sockaddr_in6 a = { .sin6_family = AF_INET6,
 		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
@@ -70,7 +69,6 @@ START_TEST(an_address_of_version_6_stands_in_brackets)
 	ck_assert(!host_is_ours("::1", (struct sockaddr *)&a, NULL, 0));
 	ck_assert(!host_is_ours("[::2]", (struct sockaddr *)&a, NULL, 0));
 }
-END_TEST
 
 static const struct {
 	const char *value, *label;
@@ -88,7 +86,7 @@ static const struct {
 	{ "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
 };
 
-START_TEST(labels_cannot_end_before_their_end)
+TEST_ROWS(labels_cannot_end_before_their_end, ARRAY_LEN(labels))
 {
 	struct buf b = { 0 };
 
@@ -97,7 +95,6 @@ START_TEST(labels_cannot_end_before_their_end)
 	ck_assert_str_eq((const char *)buf_data(&b), labels[_i].label);
 	buf_free(&b);
 }
-END_TEST
 
 /* What B has as text; B is freed. */
 static const char *
@@ -112,7 +109,7 @@ taken(struct buf *take_b)
 	return text;
 }
 
-START_TEST(json_is_text)
+TEST(json_is_text)
 {
 	struct buf b = { 0 };
 
@@ -135,9 +132,8 @@ START_TEST(json_is_text)
 	    "\xef\xbf\xbd\",\"list\":[0,9223372036854775807,true,"
 	    "{\"t\":61.004}],\"n\":null}");
 }
-END_TEST
 
-START_TEST(rates_are_remembered_for_minutes)
+TEST(rates_are_remembered_for_minutes)
 {
 	double rates[RATES] = { 0 };
 	struct history h = { 0 };
@@ -149,9 +145,8 @@ START_TEST(rates_are_remembered_for_minutes)
 	ck_assert_uint_eq(h.n, HISTORY_S);
 	ck_assert_uint_eq(history_at(&h, 0, RATE_sent_bytes), 6);
 }
-END_TEST
 
-START_TEST(sessions_of_one_name_are_one_sample)
+TEST(sessions_of_one_name_are_one_sample)
 {
 	char host[] = "h", name[] = "s", other[] = "t";
 	const struct session_info s[] = {
@@ -170,9 +165,8 @@ START_TEST(sessions_of_one_name_are_one_sample)
 	    "10\n# HELP"));
 	buf_free(&b);
 }
-END_TEST
 
-START_TEST(events_go_on_where_one_was)
+TEST(events_go_on_where_one_was)
 {
 	struct events e;
 	char id[64];
@@ -194,9 +188,8 @@ START_TEST(events_go_on_where_one_was)
 	ck_assert_uint_eq(events_resume(&e, id), 10);
 	events_free(&e);
 }
-END_TEST
 
-START_TEST(the_last_sessions_are_remembered)
+TEST(the_last_sessions_are_remembered)
 {
 	struct session_info s, from = { 0 };
 	struct closed c;
@@ -214,7 +207,6 @@ START_TEST(the_last_sessions_are_remembered)
 	ck_assert_uint_eq(closed_find(&c, CLOSED_MAX + 5)->id, CLOSED_MAX + 5);
 	closed_free(&c);
 }
-END_TEST
 
 /* A relay with one worker, whose loop nobody turns. */
 static struct loop loop, live_loop;
@@ -333,7 +325,7 @@ wait_for(const char *path, const char *text)
 		ck_assert_uint_lt(clock_now_ns(), until);
 }
 
-START_TEST(a_worker_that_does_not_answer_is_busy)
+TEST(a_worker_that_does_not_answer_is_busy)
 {
 	uint64_t began;
 
@@ -372,10 +364,9 @@ START_TEST(a_worker_that_does_not_answer_is_busy)
 	ck_assert(says(fetch("/healthz"), "200 OK"));
 	close_http();
 }
-END_TEST
 
 /* However many ask, a worker has two of their questions at a time. */
-START_TEST(a_few_questions_are_asked_at_a_time)
+TEST(a_few_questions_are_asked_at_a_time)
 {
 	uint64_t until;
 	int fds[6];
@@ -406,7 +397,6 @@ START_TEST(a_few_questions_are_asked_at_a_time)
 	ck_assert_uint_eq(n_asked, 2);
 	close_http();
 }
-END_TEST
 
 static void
 answer_none(void *arg, struct info *i)
@@ -414,7 +404,7 @@ answer_none(void *arg, struct info *i)
 	*(uint64_t *)arg = i->id;
 }
 
-START_TEST(a_turn_answers_the_oldest_question)
+TEST(a_turn_answers_the_oldest_question)
 {
 	struct questions q = { 0 };
 	uint64_t answered = 0;
@@ -442,11 +432,10 @@ START_TEST(a_turn_answers_the_oldest_question)
 	ck_assert(!questions_answer(&q, answer_none, &answered));
 	loop_destroy(&loop);
 }
-END_TEST
 
 /* Each allocation of ours fails once: the answer is whole, or an error, or
  * none. libevent's do not fail. */
-START_TEST(without_memory_there_is_an_error)
+TEST_ROWS(without_memory_there_is_an_error, 6)
 {
 	const struct session_info s = { .id = 1 };
 	const struct relay_event n = { .kind = RELAY_EVENT_SESSION_ENDED,
@@ -473,26 +462,4 @@ START_TEST(without_memory_there_is_an_error)
 	}
 	ck_assert(says(fetch("/healthz"), "200 OK"));
 	close_http();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ only_names_of_ours_are_known, ARRAY_LEN(hosts), 0 },
-		{ an_address_of_version_6_stands_in_brackets, 0, 0 },
-		{ labels_cannot_end_before_their_end, ARRAY_LEN(labels), 0 },
-		{ json_is_text, 0, 0 },
-		{ rates_are_remembered_for_minutes, 0, 0 },
-		{ sessions_of_one_name_are_one_sample, 0, 0 },
-		{ events_go_on_where_one_was, 0, 0 },
-		{ the_last_sessions_are_remembered, 0, 0 },
-		{ a_worker_that_does_not_answer_is_busy, 0, 0 },
-		{ a_few_questions_are_asked_at_a_time, 0, 0 },
-		{ a_turn_answers_the_oldest_question, 0, 0 },
-		{ without_memory_there_is_an_error, 6, 0 },
-	};
-
-	return unit_run("http", units, ARRAY_LEN(units));
 }

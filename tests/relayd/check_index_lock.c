@@ -141,7 +141,7 @@ expect_from(uint64_t first)
 
 /* Records wait for the file that the stream writes, not for one that it has
  * left. */
-START_TEST(a_lock_across_a_roll_over_keeps_the_order)
+TEST_ROWS(a_lock_across_a_roll_over_keeps_the_order, 2)
 {
 	begin(0);
 	send_packets(1);
@@ -161,9 +161,8 @@ START_TEST(a_lock_across_a_roll_over_keeps_the_order)
 	ck_assert_uint_eq(next_index().status, LIVE_INDEX_HUP);
 	fixture_close();
 }
-END_TEST
 
-START_TEST(a_lock_that_is_kept_delays_for_its_time_only)
+TEST(a_lock_that_is_kept_delays_for_its_time_only)
 {
 	begin(0);
 	send_packets(1);
@@ -181,10 +180,9 @@ START_TEST(a_lock_that_is_kept_delays_for_its_time_only)
 	end_stream();
 	fixture_close();
 }
-END_TEST
 
 /* The disk is full when the lock is given back. */
-START_TEST(records_that_are_lost_are_not_acknowledged)
+TEST(records_that_are_lost_are_not_acknowledged)
 {
 	const struct shard *sh;
 
@@ -206,17 +204,10 @@ START_TEST(records_that_are_lost_are_not_acknowledged)
 	end_stream();
 	fixture_close();
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ a_lock_across_a_roll_over_keeps_the_order, 2, 0 },
-		{ a_lock_that_is_kept_delays_for_its_time_only, 0, 0 },
-		{ records_that_are_lost_are_not_acknowledged, 0, 0 },
-	};
-
 	log_set_level(LOG_ERROR);
-	return unit_run("index_lock", units, ARRAY_LEN(units));
+	return unit_run();
 }

@@ -334,7 +334,8 @@ run(uint64_t this_seed)
 	finish();
 }
 
-START_TEST(a_viewer_sees_what_was_sent_less_what_was_told_lost)
+TEST_ROWS(a_viewer_sees_what_was_sent_less_what_was_told_lost,
+    getenv("TP_TEST_LONG") != NULL ? 400 : 6)
 {
 	const char *one = getenv("TP_MODEL_SEED");
 
@@ -346,16 +347,4 @@ START_TEST(a_viewer_sees_what_was_sent_less_what_was_told_lost)
 	log_set_level(LOG_ERROR);
 	for (uint64_t n = 1; n <= SEEDS; n++)
 		run((uint64_t)_i * SEEDS + n);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_viewer_sees_what_was_sent_less_what_was_told_lost,
-		    getenv("TP_TEST_LONG") != NULL ? 400 : 6, 0 },
-	};
-
-	return unit_run("index_lock_model", units, ARRAY_LEN(units));
 }

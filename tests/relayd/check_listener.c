@@ -81,7 +81,7 @@ static const struct {
 	{ { .on = true }, -1 },
 };
 
-START_TEST(a_silent_peer_is_given_up_in_time)
+TEST_ROWS(a_silent_peer_is_given_up_in_time, ARRAY_LEN(cases))
 {
 	const struct keepalive *k = &cases[_i].k;
 	int wanted = cases[_i].user_timeout, s;
@@ -101,9 +101,8 @@ START_TEST(a_silent_peer_is_given_up_in_time)
 	ck_assert_int_eq(tcp(TCP_USER_TIMEOUT), wanted);
 	close(accepted);
 }
-END_TEST
 
-START_TEST(the_viewers_port_knows_no_keep_alive)
+TEST(the_viewers_port_knows_no_keep_alive)
 {
 	accept_with(NULL);
 	ck_assert_int_eq(number_of(accepted, SOL_SOCKET, SO_KEEPALIVE), 0);
@@ -111,10 +110,9 @@ START_TEST(the_viewers_port_knows_no_keep_alive)
 	ck_assert_int_ne(tcp(TCP_NODELAY), 0);
 	close(accepted);
 }
-END_TEST
 
 /* All sockets, or none: numbers that were closed may be others' by now. */
-START_TEST(udp_sockets_that_were_closed_are_forgotten)
+TEST(udp_sockets_that_were_closed_are_forgotten)
 {
 	const struct listen_url url = { .family = AF_INET,
 		.host = "127.0.0.1" };
@@ -133,17 +131,4 @@ START_TEST(udp_sockets_that_were_closed_are_forgotten)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 	for (unsigned i = 0; i < ARRAY_LEN(fds); i++)
 		ck_assert_int_eq(fds[i], -1);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_silent_peer_is_given_up_in_time, ARRAY_LEN(cases), 0 },
-		{ the_viewers_port_knows_no_keep_alive, 0, 0 },
-		{ udp_sockets_that_were_closed_are_forgotten, 0, 0 },
-	};
-
-	return unit_run("listener", units, ARRAY_LEN(units));
 }

@@ -46,7 +46,7 @@ assert_taken(unsigned worker, enum live_event what, void *object)
 	live_event_put(got, from);
 }
 
-START_TEST(all_of_an_object_arrives_without_memory)
+TEST(all_of_an_object_arrives_without_memory)
 {
 	struct live_session *s = session(1);
 	struct live_stream *t;
@@ -73,9 +73,8 @@ START_TEST(all_of_an_object_arrives_without_memory)
 	live_stream_put(t);
 	live_session_put(s);
 }
-END_TEST
 
-START_TEST(only_the_first_news_wakes_the_worker)
+TEST(only_the_first_news_wakes_the_worker)
 {
 	struct live_session *s = session(1);
 
@@ -87,7 +86,6 @@ START_TEST(only_the_first_news_wakes_the_worker)
 	assert_taken(0, LIVE_EVENT_SESSION_ENDED, s);
 	live_session_put(s);
 }
-END_TEST
 
 /* The object is gone from here when the workers hear of it. */
 static void *
@@ -128,7 +126,7 @@ consume(void *arg)
 	return NULL;
 }
 
-START_TEST(two_producers_two_workers)
+TEST(two_producers_two_workers)
 {
 	pthread_t producers[PRODUCERS], workers[WORKERS];
 
@@ -144,17 +142,4 @@ START_TEST(two_producers_two_workers)
 		pthread_join(producers[i], NULL);
 	for (unsigned i = 0; i < WORKERS; i++)
 		pthread_join(workers[i], NULL);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ all_of_an_object_arrives_without_memory, 0, 0 },
-		{ only_the_first_news_wakes_the_worker, 0, 0 },
-		{ two_producers_two_workers, 0, 0 },
-	};
-
-	return unit_run("live_news", units, ARRAY_LEN(units));
 }

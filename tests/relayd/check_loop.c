@@ -36,7 +36,7 @@ begin(void)
 	post(MESSAGE_EVENT);
 }
 
-START_TEST(what_comes_in_a_rest_is_taken_at_once_behind_it)
+TEST(what_comes_in_a_rest_is_taken_at_once_behind_it)
 {
 	uint64_t began;
 
@@ -59,9 +59,8 @@ START_TEST(what_comes_in_a_rest_is_taken_at_once_behind_it)
 	ck_assert_uint_eq(taken, 5);
 	loop_destroy(&loop);
 }
-END_TEST
 
-START_TEST(what_cannot_wait_ends_a_rest_of_its_turn)
+TEST(what_cannot_wait_ends_a_rest_of_its_turn)
 {
 	begin();
 	post(MESSAGE_WAKE);
@@ -72,26 +71,12 @@ START_TEST(what_cannot_wait_ends_a_rest_of_its_turn)
 	ck_assert_uint_eq(taken, 3);
 	loop_destroy(&loop);
 }
-END_TEST
 
-START_TEST(who_ends_in_a_rest_takes_what_is_there)
+TEST(who_ends_in_a_rest_takes_what_is_there)
 {
 	begin();
 	loop_turn(&loop);
 	post(MESSAGE_WAKE);
 	loop_destroy(&loop);
 	ck_assert_uint_eq(taken, 2);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ what_comes_in_a_rest_is_taken_at_once_behind_it, 0, 0 },
-		{ what_cannot_wait_ends_a_rest_of_its_turn, 0, 0 },
-		{ who_ends_in_a_rest_takes_what_is_there, 0, 0 },
-	};
-
-	return unit_run("loop", units, ARRAY_LEN(units));
 }

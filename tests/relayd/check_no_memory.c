@@ -507,7 +507,7 @@ static const struct {
 	{ start_worker, 5 },
 };
 
-START_TEST(each_allocation_may_fail)
+TEST_ROWS(each_allocation_may_fail, ARRAY_LEN(rows))
 {
 	unsigned n = 1;
 
@@ -515,16 +515,11 @@ START_TEST(each_allocation_may_fail)
 		ck_assert_uint_le(++n, ALLOCATIONS_MAX);
 	ck_assert_uint_gt(n, rows[_i].least);
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ each_allocation_may_fail, ARRAY_LEN(rows), 0 },
-	};
-
 	/* The event library is not linked with FAULT_LDFLAGS. */
 	event_set_mem_functions(malloc, realloc, free);
-	return unit_run("no_memory", units, ARRAY_LEN(units));
+	return unit_run();
 }

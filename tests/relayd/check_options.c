@@ -228,13 +228,12 @@ static const struct {
 	{ "--help", "flags", "!" },
 };
 
-START_TEST(a_field_follows_its_option)
+TEST_ROWS(a_field_follows_its_option, ARRAY_LEN(accepted))
 {
 	clean_environment();
 	ck_assert_int_eq(parse_args(accepted[_i].args), OK);
 	ck_assert_str_eq(show(accepted[_i].field), accepted[_i].want);
 }
-END_TEST
 
 static const char *const refused[] = {
 	"--bogus",
@@ -332,12 +331,11 @@ static const char *const refused[] = {
 	"--sandbox=yes",
 };
 
-START_TEST(nonsense_is_refused)
+TEST_ROWS(nonsense_is_refused, ARRAY_LEN(refused))
 {
 	clean_environment();
 	ck_assert_int_eq(parse_args(refused[_i]), E_REFUSED);
 }
-END_TEST
 
 /* What the URL parser makes of it: "family host port", "" if refused. */
 static const struct {
@@ -383,7 +381,7 @@ static const struct {
 	{ "tcp://h:0x10", "" },
 };
 
-START_TEST(urls_follow_the_grammar)
+TEST_ROWS(urls_follow_the_grammar, ARRAY_LEN(urls))
 {
 	struct listen_url u;
 	char text[300] = "", port[8] = "-";
@@ -402,9 +400,8 @@ START_TEST(urls_follow_the_grammar)
 	}
 	ck_assert_str_eq(text, urls[_i].want);
 }
-END_TEST
 
-START_TEST(a_host_may_have_255_characters)
+TEST(a_host_may_have_255_characters)
 {
 	char url[300] = "tcp://";
 	struct listen_url u;
@@ -416,7 +413,6 @@ START_TEST(a_host_may_have_255_characters)
 	memset(url + 6, 'a', 256);
 	ck_assert_int_eq(listen_url_parse(&u, url, &why), E_MALFORMED);
 }
-END_TEST
 
 #define KEEP "LTTNG_RELAYD_TCP_KEEP_ALIVE"
 
@@ -465,7 +461,7 @@ static const struct {
 	{ "", { "LTTNG_ABORT_ON_ERROR=0" }, "abort", "0" },
 };
 
-START_TEST(the_environment_fills_what_is_open)
+TEST_ROWS(the_environment_fills_what_is_open, ARRAY_LEN(environments))
 {
 	clean_environment();
 	for (int i = 0; i < 2 && environments[_i].vars[i] != NULL; i++) {
@@ -481,7 +477,6 @@ START_TEST(the_environment_fills_what_is_open)
 	ck_assert_int_eq(parse_args(environments[_i].args), OK);
 	ck_assert_str_eq(show(environments[_i].field), environments[_i].want);
 }
-END_TEST
 
 static const char *
 default_state_dir(void)
@@ -490,7 +485,7 @@ default_state_dir(void)
 			      : "/home/of/.local/state/tracepulse";
 }
 
-START_TEST(the_state_directory_is_the_services_own)
+TEST_ROWS(the_state_directory_is_the_services_own, 3)
 {
 	char pid[32];
 
@@ -510,7 +505,6 @@ START_TEST(the_state_directory_is_the_services_own)
 	ck_assert_str_eq(
 	    got.output, _i == 0 ? "/var/lib/x" : "/home/of/lttng-traces");
 }
-END_TEST
 
 static const struct {
 	const char *variable, *value, *args;
@@ -525,7 +519,7 @@ static const struct {
 	{ "XDG_STATE_HOME", "x", "", NULL },
 };
 
-START_TEST(the_state_directory_has_several_sources)
+TEST_ROWS(the_state_directory_has_several_sources, ARRAY_LEN(state_dirs))
 {
 	const char *want = state_dirs[_i].want;
 	char pid[32];
@@ -542,9 +536,8 @@ START_TEST(the_state_directory_has_several_sources)
 	ck_assert_str_eq(
 	    got.state_dir, want == NULL ? default_state_dir() : want);
 }
-END_TEST
 
-START_TEST(without_variables_the_user_database_knows_home)
+TEST(without_variables_the_user_database_knows_home)
 {
 	clean_environment();
 	ck_assert_int_eq(unsetenv("HOME"), 0);
@@ -552,9 +545,8 @@ START_TEST(without_variables_the_user_database_knows_home)
 	ck_assert_int_eq(got.output[0], '/');
 	ck_assert_ptr_nonnull(strstr(got.output, "/lttng-traces"));
 }
-END_TEST
 
-START_TEST(root_and_users_have_different_run_directories)
+TEST(root_and_users_have_different_run_directories)
 {
 	clean_environment();
 	ck_assert_int_eq(parse_args(""), OK);
@@ -566,9 +558,8 @@ START_TEST(root_and_users_have_different_run_directories)
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_str_eq(got.run_dir, "/home/of/.lttng");
 }
-END_TEST
 
-START_TEST(a_relative_pid_file_starts_where_we_are)
+TEST(a_relative_pid_file_starts_where_we_are)
 {
 	clean_environment();
 	ck_assert_int_eq(chdir("/tmp"), 0);
@@ -578,9 +569,8 @@ START_TEST(a_relative_pid_file_starts_where_we_are)
 	ck_assert_int_eq(parse_args("-P p"), OK);
 	ck_assert_str_eq(got.pid_file, "/p");
 }
-END_TEST
 
-START_TEST(paths_that_are_too_long_are_refused)
+TEST(paths_that_are_too_long_are_refused)
 {
 	static char arg[PATH_MAX + 2], program[] = "relayd", option[] = "-o";
 	char *argv[] = { program, option, arg, NULL };
@@ -591,9 +581,8 @@ START_TEST(paths_that_are_too_long_are_refused)
 	arg[PATH_MAX - 1] = '\0';
 	ck_assert_int_eq(options_parse(&got, 3, argv), OK);
 }
-END_TEST
 
-START_TEST(the_pool_may_reach_the_hard_limit)
+TEST(the_pool_may_reach_the_hard_limit)
 {
 	struct rlimit limit = { .rlim_cur = 200, .rlim_max = 300 };
 
@@ -604,9 +593,8 @@ START_TEST(the_pool_may_reach_the_hard_limit)
 	ck_assert_int_eq(parse_args("--fd-pool-size 300"), OK);
 	ck_assert_int_eq(parse_args("--fd-pool-size 301"), E_REFUSED);
 }
-END_TEST
 
-START_TEST(set_uid_ignores_what_names_files)
+TEST(set_uid_ignores_what_names_files)
 {
 	if (geteuid() != 0)
 		return;
@@ -629,9 +617,8 @@ START_TEST(set_uid_ignores_what_names_files)
 	ck_assert_str_eq(show("run_dir"), "/var/run/lttng");
 	ck_assert_str_eq(show("health"), "");
 }
-END_TEST
 
-START_TEST(defaults_fit_the_machine)
+TEST(defaults_fit_the_machine)
 {
 	clean_environment();
 	ck_assert_int_eq(parse_args(""), OK);
@@ -640,7 +627,6 @@ START_TEST(defaults_fit_the_machine)
 	ck_assert_uint_le(got.workers, (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
 	ck_assert_uint_eq(got.max_memory, machine_memory("") / 4);
 }
-END_TEST
 
 /* Standard output of a run with ARGS. */
 static const char *
@@ -668,14 +654,13 @@ printed(const char *args)
 	return text;
 }
 
-START_TEST(the_version_stands_alone)
+TEST(the_version_stands_alone)
 {
 	clean_environment();
 	ck_assert_str_eq(printed("-V"), PACKAGE_VERSION "\n");
 }
-END_TEST
 
-START_TEST(help_names_every_option)
+TEST(help_names_every_option)
 {
 	static const char *const names[] = {
 #define OPTION(id, letter, name, arg, kind, help) "--" name,
@@ -688,32 +673,4 @@ START_TEST(help_names_every_option)
 	text = printed("--help");
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		ck_assert_ptr_nonnull(strstr(text, names[i]));
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_field_follows_its_option, ARRAY_LEN(accepted), 0 },
-		{ nonsense_is_refused, ARRAY_LEN(refused), 0 },
-		{ urls_follow_the_grammar, ARRAY_LEN(urls), 0 },
-		{ a_host_may_have_255_characters, 0, 0 },
-		{ the_environment_fills_what_is_open, ARRAY_LEN(environments),
-		    0 },
-		{ the_state_directory_is_the_services_own, 3, 0 },
-		{ the_state_directory_has_several_sources,
-		    ARRAY_LEN(state_dirs), 0 },
-		{ without_variables_the_user_database_knows_home, 0, 0 },
-		{ root_and_users_have_different_run_directories, 0, 0 },
-		{ a_relative_pid_file_starts_where_we_are, 0, 0 },
-		{ paths_that_are_too_long_are_refused, 0, 0 },
-		{ the_pool_may_reach_the_hard_limit, 0, 0 },
-		{ set_uid_ignores_what_names_files, 0, 0 },
-		{ defaults_fit_the_machine, 0, 0 },
-		{ the_version_stands_alone, 0, 0 },
-		{ help_names_every_option, 0, 0 },
-	};
-
-	return unit_run("options", units, ARRAY_LEN(units));
 }

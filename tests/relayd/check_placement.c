@@ -16,7 +16,7 @@ key(uint8_t uuid, uint64_t peer_session)
 	return k;
 }
 
-START_TEST(siblings_meet_and_others_go_where_the_load_is_least)
+TEST(siblings_meet_and_others_go_where_the_load_is_least)
 {
 	struct placement_key a = key(1, 0), b = key(1, 1), c = key(2, 0);
 	struct placement_key sibling = key(1, 0);
@@ -33,9 +33,8 @@ START_TEST(siblings_meet_and_others_go_where_the_load_is_least)
 	ck_assert_uint_ne(c.worker, b.worker);
 	placement_destroy(p);
 }
-END_TEST
 
-START_TEST(a_claim_ends_with_its_last_session)
+TEST(a_claim_ends_with_its_last_session)
 {
 	struct placement_key a = key(1, 0), b = key(1, 0), c = key(2, 0);
 	struct placement *p;
@@ -56,9 +55,8 @@ START_TEST(a_claim_ends_with_its_last_session)
 	ck_assert_uint_ne(c.worker, a.worker);
 	placement_destroy(p);
 }
-END_TEST
 
-START_TEST(peers_without_a_name_are_alone)
+TEST(peers_without_a_name_are_alone)
 {
 	struct placement_key k[8];
 	struct placement *p;
@@ -77,9 +75,8 @@ START_TEST(peers_without_a_name_are_alone)
 	placement_destroy(p);
 	placement_destroy(NULL);
 }
-END_TEST
 
-START_TEST(a_claim_without_memory_counts_nothing)
+TEST(a_claim_without_memory_counts_nothing)
 {
 	struct placement_key a = key(1, 0);
 	struct placement *p;
@@ -94,10 +91,9 @@ START_TEST(a_claim_without_memory_counts_nothing)
 	placement_release(p, &a);
 	placement_destroy(p);
 }
-END_TEST
 
 /* Sessions without ids are with those of their host. */
-START_TEST(old_peers_of_a_host_meet)
+TEST(old_peers_of_a_host_meet)
 {
 	struct placement_key a = key(0, 0), b = key(1, 0), c = key(0, 0);
 	struct placement *p;
@@ -113,10 +109,9 @@ START_TEST(old_peers_of_a_host_meet)
 	placement_release(p, &c);
 	placement_destroy(p);
 }
-END_TEST
 
 /* Sessions are counted per host; what ended counts no more. */
-START_TEST(hosts_are_counted)
+TEST(hosts_are_counted)
 {
 	struct placement_key a = key(1, 0), b = key(1, 0), c = key(0, 0);
 	struct placement *p;
@@ -134,20 +129,4 @@ START_TEST(hosts_are_counted)
 	ck_assert_uint_eq(placement_of_host(p, &a.host), 1);
 	ck_assert_uint_eq(placement_of_host(p, &c.host), 0);
 	placement_destroy(p);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ old_peers_of_a_host_meet, 0, 0 },
-		{ hosts_are_counted, 0, 0 },
-		{ siblings_meet_and_others_go_where_the_load_is_least, 0, 0 },
-		{ a_claim_ends_with_its_last_session, 0, 0 },
-		{ peers_without_a_name_are_alone, 0, 0 },
-		{ a_claim_without_memory_counts_nothing, 0, 0 },
-	};
-
-	return unit_run("placement", units, ARRAY_LEN(units));
 }

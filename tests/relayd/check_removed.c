@@ -121,7 +121,7 @@ go_on(struct stream *t, struct stream *m, uint64_t chunk, uint32_t command,
 	live_pair_metadata(m, "declarations", 12);
 }
 
-START_TEST(the_next_chunk_is_where_it_should_be)
+TEST_ROWS(the_next_chunk_is_where_it_should_be, ARRAY_LEN(rows))
 {
 	const uint32_t command = rows[_i].command;
 	const bool is_archive = command == RELAY_CLOSE_ARCHIVE;
@@ -157,7 +157,6 @@ START_TEST(the_next_chunk_is_where_it_should_be)
 	ck_assert_str_eq(session_path(session), WHERE);
 	close_pair();
 }
-END_TEST
 
 static struct session *
 sibling(bool has_chunk, uint64_t chunk)
@@ -188,7 +187,7 @@ sibling(bool has_chunk, uint64_t chunk)
 
 /* As snapshots come: each by a relay session of its own, beside one that
  * lives. */
-START_TEST(a_sibling_has_the_same_new_directory)
+TEST_ROWS(a_sibling_has_the_same_new_directory, 3)
 {
 	const char *const removed[] = { WHERE, "host", "" };
 	struct session *a, *b;
@@ -216,10 +215,9 @@ START_TEST(a_sibling_has_the_same_new_directory)
 	}
 	close_pair();
 }
-END_TEST
 
 /* A chunk that a sibling made, and that was removed before this one came. */
-START_TEST(a_siblings_chunk_is_made_again)
+TEST(a_siblings_chunk_is_made_again)
 {
 	struct session *other;
 
@@ -243,10 +241,9 @@ START_TEST(a_siblings_chunk_is_made_again)
 	session_end(other, false);
 	close_pair();
 }
-END_TEST
 
 /* Streams that come later, and files that come later, are recorded. */
-START_TEST(what_is_added_is_recorded)
+TEST_ROWS(what_is_added_is_recorded, 2)
 {
 	struct stream *old, *ring, *new;
 
@@ -272,10 +269,9 @@ START_TEST(what_is_added_is_recorded)
 	stream_close(old, 1);
 	close_pair();
 }
-END_TEST
 
 /* The peer is told nothing, and waits for nothing. */
-START_TEST(packets_of_what_was_removed_are_dropped)
+TEST_ROWS(packets_of_what_was_removed_are_dropped, 4)
 {
 	struct stream *t, *m;
 
@@ -305,10 +301,9 @@ START_TEST(packets_of_what_was_removed_are_dropped)
 	stream_close(m, NEVER);
 	close_pair();
 }
-END_TEST
 
 /* Nothing is made again only to be closed. */
-START_TEST(an_end_makes_nothing)
+TEST_ROWS(an_end_makes_nothing, 2)
 {
 	struct stream *t;
 
@@ -323,20 +318,4 @@ START_TEST(an_end_makes_nothing)
 	    _i == 0 ? RELAY_CLOSE_NOTHING : RELAY_CLOSE_ARCHIVE);
 	ck_assert_int_eq(size_of("."), -1);
 	close_pair();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_next_chunk_is_where_it_should_be, ARRAY_LEN(rows), 0 },
-		{ a_sibling_has_the_same_new_directory, 3, 0 },
-		{ a_siblings_chunk_is_made_again, 0, 0 },
-		{ what_is_added_is_recorded, 2, 0 },
-		{ packets_of_what_was_removed_are_dropped, 4, 0 },
-		{ an_end_makes_nothing, 2, 0 },
-	};
-
-	return unit_run("removed", units, ARRAY_LEN(units));
 }

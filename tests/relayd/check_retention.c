@@ -221,7 +221,7 @@ ask(enum stored_wish wish, const char *path, bool yes)
 	return answered;
 }
 
-START_TEST(the_oldest_go_until_the_limit_holds)
+TEST(the_oldest_go_until_the_limit_holds)
 {
 	const struct stored_info *i;
 
@@ -246,9 +246,8 @@ START_TEST(the_oldest_go_until_the_limit_holds)
 	ck_assert(!scratch_exists(notes_name()));
 	scratch_close();
 }
-END_TEST
 
-START_TEST(who_is_used_stays)
+TEST(who_is_used_stays)
 {
 	struct stored_dir *user;
 
@@ -265,9 +264,8 @@ START_TEST(who_is_used_stays)
 	ck_assert(!is_there("h/a"));
 	end();
 }
-END_TEST
 
-START_TEST(a_chunk_goes_when_its_session_and_viewers_have_ended)
+TEST(a_chunk_goes_when_its_session_and_viewers_have_ended)
 {
 	struct stored_dir *session, *viewer;
 
@@ -293,9 +291,8 @@ START_TEST(a_chunk_goes_when_its_session_and_viewers_have_ended)
 	stored_dir_put(viewer);
 	end();
 }
-END_TEST
 
-START_TEST(a_snapshot_goes_while_its_session_runs)
+TEST(a_snapshot_goes_while_its_session_runs)
 {
 	struct stored_dir *session;
 
@@ -312,9 +309,8 @@ START_TEST(a_snapshot_goes_while_its_session_runs)
 	stored_dir_put(session);
 	end();
 }
-END_TEST
 
-START_TEST(who_is_kept_stays_with_all_around_it)
+TEST(who_is_kept_stays_with_all_around_it)
 {
 	begin();
 	make("h/a", STORED_SESSION, 1, NULL, true);
@@ -337,10 +333,9 @@ START_TEST(who_is_kept_stays_with_all_around_it)
 	ck_assert_uint_eq(ask(STORED_VACUUM, NULL, true)->n_items, 0);
 	end();
 }
-END_TEST
 
 /* Another relay, or a session that began there again, has it locked. */
-START_TEST(who_is_locked_stays)
+TEST(who_is_locked_stays)
 {
 	int fd;
 
@@ -355,11 +350,10 @@ START_TEST(who_is_locked_stays)
 	ck_assert(!is_there("h/a"));
 	end();
 }
-END_TEST
 
 /* A file system that tells of room only with its next commit is not taken for
  * full: otherwise all would go. */
-START_TEST(room_that_is_told_late_is_awaited)
+TEST(room_that_is_told_late_is_awaited)
 {
 	char name[16];
 
@@ -384,10 +378,9 @@ START_TEST(room_that_is_told_late_is_awaited)
 	ck_assert(!is_there("h/3") && is_there("h/4"));
 	end();
 }
-END_TEST
 
 /* Only the file system says what is free. */
-START_TEST(writes_that_fail_delete_nothing)
+TEST(writes_that_fail_delete_nothing)
 {
 	struct reserve reserve;
 
@@ -400,9 +393,8 @@ START_TEST(writes_that_fail_delete_nothing)
 	ck_assert(is_there("h/a"));
 	end();
 }
-END_TEST
 
-START_TEST(nothing_young_goes)
+TEST(nothing_young_goes)
 {
 	begin();
 	make_ended("h/a");
@@ -422,10 +414,9 @@ START_TEST(nothing_young_goes)
 	ck_assert_uint_eq(stat_of(STAT_deleted_youngest), 12);
 	end();
 }
-END_TEST
 
 /* The wall clock is set forward by a month. */
-START_TEST(a_clock_that_jumps_makes_nothing_old)
+TEST(a_clock_that_jumps_makes_nothing_old)
 {
 	begin();
 	keep_at_least_s = 10;
@@ -440,7 +431,6 @@ START_TEST(a_clock_that_jumps_makes_nothing_old)
 	ck_assert(!is_there("h/a"));
 	end();
 }
-END_TEST
 
 static unsigned
 lines_of_log(void)
@@ -458,7 +448,7 @@ lines_of_log(void)
 
 /* One session that runs is larger than the limit, or something else fills the
  * disk: deleting the history would not help. */
-START_TEST(nothing_goes_when_that_is_not_enough)
+TEST(nothing_goes_when_that_is_not_enough)
 {
 	unsigned used = 0, deletable = 0;
 	struct stored_dir *runs;
@@ -499,11 +489,10 @@ START_TEST(nothing_goes_when_that_is_not_enough)
 	stored_dir_put(runs);
 	end();
 }
-END_TEST
 
 /* The directory of a session that runs lies in one that has finished; this
  * relay did not make it, and so has no note of it. */
-START_TEST(a_session_inside_keeps_all_around_it)
+TEST_ROWS(a_session_inside_keeps_all_around_it, 3)
 {
 	int fd;
 
@@ -540,10 +529,9 @@ START_TEST(a_session_inside_keeps_all_around_it)
 	ck_assert(!is_there("h/a"));
 	end();
 }
-END_TEST
 
 /* Another program made it after the end: one warning, and fewer tries. */
-START_TEST(a_newer_directory_inside_is_reported_once)
+TEST(a_newer_directory_inside_is_reported_once)
 {
 	begin();
 	make_ended("h/a");
@@ -566,9 +554,8 @@ START_TEST(a_newer_directory_inside_is_reported_once)
 	ck_assert(!is_there("h/old"));
 	end();
 }
-END_TEST
 
-START_TEST(files_of_others_stay_where_they_are)
+TEST(files_of_others_stay_where_they_are)
 {
 	begin();
 	make_ended("h/a");
@@ -585,10 +572,9 @@ START_TEST(files_of_others_stay_where_they_are)
 	ck_assert_uint_eq(lines_of_log(), 2);
 	end();
 }
-END_TEST
 
 /* It says what the next step does, with all limits at once. */
-START_TEST(the_dry_run_is_the_real_thing)
+TEST(the_dry_run_is_the_real_thing)
 {
 	char would[4][32] = { "" };
 	char name[16];
@@ -632,10 +618,9 @@ START_TEST(the_dry_run_is_the_real_thing)
 	ck_assert(is_there("h/3"));
 	end();
 }
-END_TEST
 
 /* The next start knows the same, whatever this one was doing. */
-START_TEST(the_notes_are_enough)
+TEST(the_notes_are_enough)
 {
 	const struct stored_info *i;
 
@@ -660,9 +645,8 @@ START_TEST(the_notes_are_enough)
 	ck_assert(!is_there("h/a") && is_there("h/b"));
 	end();
 }
-END_TEST
 
-START_TEST(notes_that_fail_or_go_are_written_again)
+TEST(notes_that_fail_or_go_are_written_again)
 {
 	struct rlimit no_room;
 
@@ -687,7 +671,6 @@ START_TEST(notes_that_fail_or_go_are_written_again)
 	ck_assert_uint_eq(ask(STORED_LIST, NULL, false)->n_items, 2);
 	end();
 }
-END_TEST
 
 static const char *
 last_log(void)
@@ -706,7 +689,7 @@ last_log(void)
  * has ended. */
 /* Somebody removed the state directory; in the sandbox a new one is of no
  * use. */
-START_TEST(without_its_directory_nothing_is_deleted)
+TEST(without_its_directory_nothing_is_deleted)
 {
 	begin();
 	make_ended("h/a");
@@ -721,9 +704,8 @@ START_TEST(without_its_directory_nothing_is_deleted)
 	    strstr(scratch_read("log"), "; no trace is deleted: restart the"));
 	end();
 }
-END_TEST
 
-START_TEST(one_relay_has_the_notes)
+TEST(one_relay_has_the_notes)
 {
 	struct retention *first;
 
@@ -743,11 +725,10 @@ START_TEST(one_relay_has_the_notes)
 	ck_assert(!is_there("h/a") && is_there("h/b") && !is_there("h/c"));
 	end();
 }
-END_TEST
 
 /* Without a state directory that can be written: said once for each set of
  * limits, and as an error only when there are limits. */
-START_TEST(without_notes_limits_are_refused)
+TEST(without_notes_limits_are_refused)
 {
 	begin();
 	retention_destroy(r);
@@ -772,10 +753,9 @@ START_TEST(without_notes_limits_are_refused)
 	ck_assert_int_eq(ask(STORED_SUMMARY, NULL, false)->st, OK);
 	end();
 }
-END_TEST
 
 /* The notes go with the output directory, and follow it when it is renamed. */
-START_TEST(notes_follow_the_output_directory)
+TEST(notes_follow_the_output_directory)
 {
 	char old[128];
 
@@ -798,10 +778,9 @@ START_TEST(notes_follow_the_output_directory)
 	ck_assert(!scratch_exists(old));
 	end();
 }
-END_TEST
 
 /* What is not noted stays, and is noted again when there is memory for it. */
-START_TEST(notes_have_a_limit_of_memory)
+TEST(notes_have_a_limit_of_memory)
 {
 	begin();
 	retention_destroy(r);
@@ -827,10 +806,9 @@ START_TEST(notes_have_a_limit_of_memory)
 	ck_assert(!is_there("h/e") && is_there("h/b"));
 	end();
 }
-END_TEST
 
 /* 100,000 directories: what a start, a list and a look take is linear. */
-START_TEST(many_are_no_trouble)
+TEST(many_are_no_trouble)
 {
 	const unsigned n = 100000;
 	struct notes_row row = { .born = 1, .bytes = 1, .host = "h" };
@@ -864,37 +842,4 @@ START_TEST(many_are_no_trouble)
 	    ask(STORED_SUMMARY, NULL, false)->figures.directories, 0);
 	ck_assert_double_lt(clock_cpu_s() - cpu, 20);
 	end();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_oldest_go_until_the_limit_holds, 0, 0 },
-		{ notes_have_a_limit_of_memory, 0, 0 },
-		{ who_is_used_stays, 0, 0 },
-		{ a_chunk_goes_when_its_session_and_viewers_have_ended, 0, 0 },
-		{ a_snapshot_goes_while_its_session_runs, 0, 0 },
-		{ nothing_young_goes, 0, 0 },
-		{ a_clock_that_jumps_makes_nothing_old, 0, 0 },
-		{ nothing_goes_when_that_is_not_enough, 0, 0 },
-		{ a_session_inside_keeps_all_around_it, 3, 0 },
-		{ a_newer_directory_inside_is_reported_once, 0, 0 },
-		{ files_of_others_stay_where_they_are, 0, 0 },
-		{ the_dry_run_is_the_real_thing, 0, 0 },
-		{ who_is_kept_stays_with_all_around_it, 0, 0 },
-		{ who_is_locked_stays, 0, 0 },
-		{ room_that_is_told_late_is_awaited, 0, 0 },
-		{ writes_that_fail_delete_nothing, 0, 0 },
-		{ the_notes_are_enough, 0, 0 },
-		{ notes_that_fail_or_go_are_written_again, 0, 0 },
-		{ without_its_directory_nothing_is_deleted, 0, 0 },
-		{ one_relay_has_the_notes, 0, 0 },
-		{ without_notes_limits_are_refused, 0, 0 },
-		{ notes_follow_the_output_directory, 0, 0 },
-		{ many_are_no_trouble, 0, 0 },
-	};
-
-	return unit_run("retention", units, ARRAY_LEN(units));
 }

@@ -68,7 +68,7 @@ static const struct {
 	{ "what\n", "", "memory.max", "1\n", "1\n", 0 },
 };
 
-START_TEST(memory_is_that_of_the_control_group)
+TEST_ROWS(memory_is_that_of_the_control_group, ARRAY_LEN(groups))
 {
 	const uint64_t all = machine_memory("/nowhere");
 
@@ -78,9 +78,8 @@ START_TEST(memory_is_that_of_the_control_group)
 		groups[_i].above, groups[_i].own),
 	    groups[_i].memory != 0 ? groups[_i].memory : all);
 }
-END_TEST
 
-START_TEST(a_file_appears_whole_and_goes)
+TEST(a_file_appears_whole_and_goes)
 {
 	scratch_open();
 	umask(0);
@@ -96,9 +95,8 @@ START_TEST(a_file_appears_whole_and_goes)
 	runfile_remove(&file);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(the_umask_counts)
+TEST(the_umask_counts)
 {
 	scratch_open();
 	umask(077);
@@ -106,9 +104,8 @@ START_TEST(the_umask_counts)
 	ck_assert_uint_eq(mode_of("f"), 0600);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(a_file_of_a_successor_stays)
+TEST(a_file_of_a_successor_stays)
 {
 	struct runfile second;
 
@@ -121,9 +118,8 @@ START_TEST(a_file_of_a_successor_stays)
 	ck_assert(!scratch_exists("f"));
 	scratch_close();
 }
-END_TEST
 
-START_TEST(a_planted_link_is_not_written_through)
+TEST(a_planted_link_is_not_written_through)
 {
 	scratch_open();
 	scratch_write("victim", "precious");
@@ -134,9 +130,8 @@ START_TEST(a_planted_link_is_not_written_through)
 	ck_assert_str_eq(scratch_read("f"), "1\n");
 	scratch_close();
 }
-END_TEST
 
-START_TEST(only_files_are_replaced)
+TEST(only_files_are_replaced)
 {
 	scratch_open();
 	ck_assert_int_eq(runfile_write(&file, "/dev/null", 1), E_EXISTS);
@@ -147,9 +142,8 @@ START_TEST(only_files_are_replaced)
 	ck_assert(scratch_exists("d"));
 	scratch_close();
 }
-END_TEST
 
-START_TEST(root_shares_the_run_directory_with_the_group)
+TEST(root_shares_the_run_directory_with_the_group)
 {
 	struct stat st;
 
@@ -168,9 +162,8 @@ START_TEST(root_shares_the_run_directory_with_the_group)
 	ck_assert_uint_eq(mode_of("r/relayd"), 0700);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(a_user_keeps_the_run_directory)
+TEST(a_user_keeps_the_run_directory)
 {
 	scratch_open();
 	umask(0);
@@ -184,7 +177,6 @@ START_TEST(a_user_keeps_the_run_directory)
 		ck_assert_int_eq(seteuid(0), 0);
 	scratch_close();
 }
-END_TEST
 
 static void
 a_link(const char *path)
@@ -228,7 +220,7 @@ static const struct {
 	{ "r/relayd", a_link },
 };
 
-START_TEST(a_run_directory_that_others_can_change_is_refused)
+TEST_ROWS(a_run_directory_that_others_can_change_is_refused, ARRAY_LEN(spoilt))
 {
 	scratch_open();
 	ck_assert_int_eq(mkdir(scratch_path("elsewhere"), 0700), 0);
@@ -241,12 +233,11 @@ START_TEST(a_run_directory_that_others_can_change_is_refused)
 	ck_assert(!scratch_exists("elsewhere/relayd"));
 	scratch_close();
 }
-END_TEST
 
 /* As the test environment of lttng-tools 2.16 makes it. */
 static const mode_t open_modes[] = { 0707, 0777, 0770, 01777 };
 
-START_TEST(a_run_directory_of_ours_may_be_open_to_others)
+TEST_ROWS(a_run_directory_of_ours_may_be_open_to_others, ARRAY_LEN(open_modes))
 {
 	scratch_open();
 	ck_assert_int_eq(mkdir(scratch_path("r"), 0700), 0);
@@ -257,9 +248,8 @@ START_TEST(a_run_directory_of_ours_may_be_open_to_others)
 	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(a_run_directory_that_cannot_be_is_an_error)
+TEST(a_run_directory_that_cannot_be_is_an_error)
 {
 	scratch_open();
 	ck_assert_int_eq(rundir_create(scratch_path("a/b/c"), 0), E_IO);
@@ -267,7 +257,6 @@ START_TEST(a_run_directory_that_cannot_be_is_an_error)
 	ck_assert_int_eq(rundir_create(scratch_path("file"), 0), E_IO);
 	scratch_close();
 }
-END_TEST
 
 /* A socket file; bound, and listening if asked. */
 static int
@@ -314,7 +303,7 @@ dead_pid(void)
 	return pid;
 }
 
-START_TEST(only_sockets_of_the_dead_are_removed)
+TEST(only_sockets_of_the_dead_are_removed)
 {
 	char dead[64], listening[64], alive[64], plain[64];
 	int fd;
@@ -348,9 +337,8 @@ START_TEST(only_sockets_of_the_dead_are_removed)
 	close(fd);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(an_unknown_group_is_that_of_root)
+TEST(an_unknown_group_is_that_of_root)
 {
 	const struct group *g;
 
@@ -359,9 +347,8 @@ START_TEST(an_unknown_group_is_that_of_root)
 	if (g != NULL)
 		ck_assert_uint_eq(rundir_group(g->gr_name, LOG_WARN), 65534);
 }
-END_TEST
 
-START_TEST(a_notification_arrives_at_a_path)
+TEST(a_notification_arrives_at_a_path)
 {
 	int fd;
 
@@ -373,9 +360,8 @@ START_TEST(a_notification_arrives_at_a_path)
 	close(fd);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(a_notification_arrives_at_an_abstract_name)
+TEST(a_notification_arrives_at_an_abstract_name)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -396,7 +382,6 @@ START_TEST(a_notification_arrives_at_an_abstract_name)
 	ck_assert_str_eq(scratch_receive(fd), "STOPPING=1\n");
 	close(fd);
 }
-END_TEST
 
 static const struct {
 	const char *address;
@@ -415,38 +400,10 @@ static const struct {
 	    false },
 };
 
-START_TEST(other_addresses_are_survived)
+TEST_ROWS(other_addresses_are_survived, ARRAY_LEN(addresses))
 {
 	if (addresses[_i].address != NULL)
 		ck_assert_int_eq(
 		    setenv("NOTIFY_SOCKET", addresses[_i].address, 1), 0);
 	ck_assert_int_eq(systemd_notify("READY=1"), addresses[_i].want);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_file_appears_whole_and_goes, 0, 0 },
-		{ memory_is_that_of_the_control_group, ARRAY_LEN(groups), 0 },
-		{ the_umask_counts, 0, 0 },
-		{ a_file_of_a_successor_stays, 0, 0 },
-		{ a_planted_link_is_not_written_through, 0, 0 },
-		{ only_files_are_replaced, 0, 0 },
-		{ root_shares_the_run_directory_with_the_group, 0, 0 },
-		{ a_user_keeps_the_run_directory, 0, 0 },
-		{ a_run_directory_that_cannot_be_is_an_error, 0, 0 },
-		{ a_run_directory_that_others_can_change_is_refused,
-		    ARRAY_LEN(spoilt), 0 },
-		{ a_run_directory_of_ours_may_be_open_to_others,
-		    ARRAY_LEN(open_modes), 0 },
-		{ only_sockets_of_the_dead_are_removed, 0, 0 },
-		{ an_unknown_group_is_that_of_root, 0, 0 },
-		{ a_notification_arrives_at_a_path, 0, 0 },
-		{ a_notification_arrives_at_an_abstract_name, 0, 0 },
-		{ other_addresses_are_survived, ARRAY_LEN(addresses), 0 },
-	};
-
-	return unit_run("runfiles", units, ARRAY_LEN(units));
 }

@@ -382,7 +382,7 @@ open_place(void)
 	(void)signal(SIGUSR1, SIG_IGN);
 }
 
-START_TEST(only_what_serving_needs_can_be_done)
+TEST_ROWS(only_what_serving_needs_can_be_done, ARRAY_LEN(attempts))
 {
 	int status, got, fd;
 	pid_t pid;
@@ -407,10 +407,9 @@ START_TEST(only_what_serving_needs_can_be_done)
 	(void)unlink(scratch_path("../tracepulse-sandbox"));
 	scratch_close();
 }
-END_TEST
 
 /* The output directory is a link, which could not be made again. */
-START_TEST(what_is_beside_a_link_is_closed)
+TEST(what_is_beside_a_link_is_closed)
 {
 	int status;
 	pid_t pid;
@@ -431,16 +430,10 @@ START_TEST(what_is_beside_a_link_is_closed)
 	ck_assert_int_eq(status, 0);
 	scratch_close();
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ only_what_serving_needs_can_be_done, ARRAY_LEN(attempts), 0 },
-		{ what_is_beside_a_link_is_closed, 0, 0 },
-	};
-
 	/* LANDLOCK_CREATE_RULESET_VERSION */
 	if (syscall(444, NULL, 0, 1) < LANDLOCK_ABI_MIN) {
 		puts("SKIP: this kernel has no Landlock");
@@ -449,5 +442,5 @@ main(void)
 #ifndef HAVE_SECCOMP
 	puts("Without system calls: this build has no seccomp.");
 #endif
-	return unit_run("sandbox", units, ARRAY_LEN(units));
+	return unit_run();
 }

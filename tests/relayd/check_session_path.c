@@ -49,7 +49,7 @@ static const struct {
 	    "archives/h-20200101-000004" },
 };
 
-START_TEST(sessions_go_where_the_options_say)
+TEST_ROWS(sessions_go_where_the_options_say, ARRAY_LEN(wanted))
 {
 	struct relay_create_session wish = {
 		.session_name = path_of(wanted[_i].name),
@@ -73,7 +73,6 @@ START_TEST(sessions_go_where_the_options_say)
 	relpath_free(got);
 	relay_create_session_clear(&wish);
 }
-END_TEST
 
 /* Local times around both changes of the clock, and an odd zone. */
 static const struct {
@@ -89,7 +88,7 @@ static const struct {
 	{ "HST10", CREATED, "h/s-20191231-140004" },
 };
 
-START_TEST(times_are_local)
+TEST_ROWS(times_are_local, ARRAY_LEN(zones))
 {
 	struct relay_create_session wish = { .session_name = path_of("s"),
 		.hostname = path_of("h"),
@@ -103,7 +102,6 @@ START_TEST(times_are_local)
 	relpath_free(got);
 	relay_create_session_clear(&wish);
 }
-END_TEST
 
 static const struct {
 	const char *session, *path, *grouped;
@@ -125,7 +123,7 @@ static const struct {
 	{ "s", "alone", NULL },
 };
 
-START_TEST(paths_of_old_peers_are_regrouped)
+TEST_ROWS(paths_of_old_peers_are_regrouped, ARRAY_LEN(old))
 {
 	struct relay_create_session wish = {
 		.session_name = path_of(old[_i].session),
@@ -144,9 +142,8 @@ START_TEST(paths_of_old_peers_are_regrouped)
 	relpath_free(path);
 	relay_create_session_clear(&wish);
 }
-END_TEST
 
-START_TEST(a_path_too_long_is_refused)
+TEST(a_path_too_long_is_refused)
 {
 	static char base[RELPATH_MAX];
 	struct relay_create_session wish = { .session_name = path_of("s"),
@@ -167,19 +164,11 @@ START_TEST(a_path_too_long_is_refused)
 	wish.base_path = NULL;
 	relay_create_session_clear(&wish);
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ sessions_go_where_the_options_say, ARRAY_LEN(wanted), 0 },
-		{ times_are_local, ARRAY_LEN(zones), 0 },
-		{ paths_of_old_peers_are_regrouped, ARRAY_LEN(old), 0 },
-		{ a_path_too_long_is_refused, 0, 0 },
-	};
-
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
-	return unit_run("session_path", units, ARRAY_LEN(units));
+	return unit_run();
 }

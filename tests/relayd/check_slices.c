@@ -95,7 +95,7 @@ files(void)
 	return n;
 }
 
-START_TEST(a_commit_stops_and_goes_on)
+TEST(a_commit_stops_and_goes_on)
 {
 	unsigned turns = 0, before = 0, now;
 
@@ -111,9 +111,8 @@ START_TEST(a_commit_stops_and_goes_on)
 	ck_assert_uint_eq(stream_pending(t, PACKETS - 1), 0);
 	end();
 }
-END_TEST
 
-START_TEST(what_waits_counts_as_its_files)
+TEST(what_waits_counts_as_its_files)
 {
 	const uint64_t memory = account_used(&pair.memory);
 	uint64_t idle;
@@ -132,9 +131,8 @@ START_TEST(what_waits_counts_as_its_files)
 	end();
 	ck_assert_uint_eq(account_used(&pair.memory), memory);
 }
-END_TEST
 
-START_TEST(a_read_brings_few_files)
+TEST(a_read_brings_few_files)
 {
 	begin();
 	ck_assert_uint_lt(session->held.read_max, FILES_READ * (BYTES + 64));
@@ -146,9 +144,8 @@ START_TEST(a_read_brings_few_files)
 	ck_assert_uint_eq(session->held.read_max, SESSION_READ_MAX);
 	end();
 }
-END_TEST
 
-START_TEST(a_session_that_ends_is_closed_in_parts)
+TEST(a_session_that_ends_is_closed_in_parts)
 {
 	unsigned turns = 0;
 
@@ -168,9 +165,8 @@ START_TEST(a_session_that_ends_is_closed_in_parts)
 	ck_assert_uint_eq(files(), PACKETS);
 	end();
 }
-END_TEST
 
-START_TEST(metadata_is_written_in_parts)
+TEST(metadata_is_written_in_parts)
 {
 	static uint8_t bytes[3 << 20];
 	struct relay_send_metadata q = {
@@ -197,7 +193,6 @@ START_TEST(metadata_is_written_in_parts)
 	    sizeof(bytes) + 4096);
 	end();
 }
-END_TEST
 
 /* Files of others take the descriptors of the one that waits. */
 static void
@@ -211,7 +206,7 @@ close_idle_files(void)
 	}
 }
 
-START_TEST(metadata_goes_on_in_a_file_that_was_closed)
+TEST(metadata_goes_on_in_a_file_that_was_closed)
 {
 	static uint8_t bytes[3 << 20];
 	struct relay_send_metadata q = { .data = bytes, .size = sizeof(bytes) };
@@ -229,9 +224,8 @@ START_TEST(metadata_goes_on_in_a_file_that_was_closed)
 	    live_pair_size(&pair, "*/*/ust/uid/metadata"), sizeof(bytes));
 	end();
 }
-END_TEST
 
-START_TEST(metadata_that_never_ends_leaves_nothing)
+TEST(metadata_that_never_ends_leaves_nothing)
 {
 	static uint8_t bytes[3 << 20];
 	struct relay_send_metadata q = { .data = bytes, .size = sizeof(bytes) };
@@ -247,9 +241,8 @@ START_TEST(metadata_that_never_ends_leaves_nothing)
 	ck_assert_int_eq(live_pair_size(&pair, "*/*/ust/uid/metadata"), 0);
 	end();
 }
-END_TEST
 
-START_TEST(a_request_that_has_begun_ends_when_all_is_taken)
+TEST(a_request_that_has_begun_ends_when_all_is_taken)
 {
 	static uint8_t bytes[3 << 20];
 	struct relay_send_metadata q = { .data = bytes, .size = sizeof(bytes) };
@@ -266,7 +259,6 @@ START_TEST(a_request_that_has_begun_ends_when_all_is_taken)
 	    live_pair_size(&pair, "*/*/ust/uid/metadata"), sizeof(bytes));
 	end();
 }
-END_TEST
 
 /* How many of the streams "d0", ... have a file of SIZE bytes below IN. */
 static unsigned
@@ -317,7 +309,7 @@ rotate_all(const struct relay_position at[PACKETS], uint32_t *done)
 }
 
 /* Peers decide how many streams one request rotates. */
-START_TEST(a_rotation_at_the_end_makes_no_files_but_for_bytes)
+TEST(a_rotation_at_the_end_makes_no_files_but_for_bytes)
 {
 	const char *new_chunk = "*/*/.tmp_new_chunk";
 	struct stream *all[PACKETS];
@@ -343,10 +335,9 @@ START_TEST(a_rotation_at_the_end_makes_no_files_but_for_bytes)
 	ck_assert_uint_eq(files_of_all(new_chunk, "", BYTES), 1);
 	end();
 }
-END_TEST
 
 /* After a pause, say, all files are too old at the same time. */
-START_TEST(a_window_expires_in_parts)
+TEST(a_window_expires_in_parts)
 {
 	const struct live_pair_packet p = { .bytes = BYTES };
 	struct stream *all[PACKETS];
@@ -375,7 +366,6 @@ START_TEST(a_window_expires_in_parts)
 	stream_window_limit(0, 0);
 	end();
 }
-END_TEST
 
 static void
 throw_packet(struct stream *to, uint64_t seq)
@@ -394,7 +384,7 @@ throw_packet(struct stream *to, uint64_t seq)
 
 /* Packets wait for their records, behind one that is missing: that is given up,
  * and no memory is free afterwards. */
-START_TEST(room_is_made_in_parts)
+TEST(room_is_made_in_parts)
 {
 	const struct udp_open q = { .version = UDP_VERSION,
 		.fragment_size = 20000,
@@ -422,9 +412,8 @@ START_TEST(room_is_made_in_parts)
 	ck_assert_uint_eq(pair.shard->figures.gaps, PACKETS);
 	end();
 }
-END_TEST
 
-START_TEST(the_last_turn_writes_all)
+TEST(the_last_turn_writes_all)
 {
 	begin();
 	let_all_wait();
@@ -434,26 +423,10 @@ START_TEST(the_last_turn_writes_all)
 	ck_assert_uint_eq(pair.shard->figures.packets_dropped, 0);
 	end();
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ a_commit_stops_and_goes_on, 0, 0 },
-		{ what_waits_counts_as_its_files, 0, 0 },
-		{ a_read_brings_few_files, 0, 0 },
-		{ a_session_that_ends_is_closed_in_parts, 0, 0 },
-		{ metadata_is_written_in_parts, 0, 0 },
-		{ metadata_goes_on_in_a_file_that_was_closed, 0, 0 },
-		{ metadata_that_never_ends_leaves_nothing, 0, 0 },
-		{ a_request_that_has_begun_ends_when_all_is_taken, 0, 0 },
-		{ a_rotation_at_the_end_makes_no_files_but_for_bytes, 0, 0 },
-		{ a_window_expires_in_parts, 0, 0 },
-		{ room_is_made_in_parts, 0, 0 },
-		{ the_last_turn_writes_all, 0, 0 },
-	};
-
 	log_set_level(LOG_ERROR);
-	return unit_run("slices", units, ARRAY_LEN(units));
+	return unit_run();
 }

@@ -144,7 +144,7 @@ check(const char *name, const char *packets, size_t records)
 	check_in("", name, packets, records);
 }
 
-START_TEST(a_failed_write_is_told_once_and_the_stream_goes_on)
+TEST(a_failed_write_is_told_once_and_the_stream_goes_on)
 {
 	begin(0, 0);
 	packet(0);
@@ -159,9 +159,8 @@ START_TEST(a_failed_write_is_told_once_and_the_stream_goes_on)
 	check("c", "023", 3);
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(packets_without_records_are_kept_at_the_end)
+TEST_ROWS(packets_without_records_are_kept_at_the_end, 2)
 {
 	begin(0, 0);
 	data(0);
@@ -179,9 +178,8 @@ START_TEST(packets_without_records_are_kept_at_the_end)
 		check("c", "012", 1);
 	}
 }
-END_TEST
 
-START_TEST(bytes_after_close_stream_still_come)
+TEST(bytes_after_close_stream_still_come)
 {
 	begin(0, 0);
 	packet(0);
@@ -194,10 +192,9 @@ START_TEST(bytes_after_close_stream_still_come)
 	ck_assert_int_eq(data_of(0, 3, SIZE), E_PROTOCOL);
 	endpoints_end();
 }
-END_TEST
 
 /* Every packet, and every part of one, begins the wait anew. */
-START_TEST(a_slow_link_is_waited_for_after_the_end_of_control)
+TEST(a_slow_link_is_waited_for_after_the_end_of_control)
 {
 	const struct data_header h = {
 		.stream = HANDLE, .net_seq = 1, .size = SIZE
@@ -229,9 +226,8 @@ START_TEST(a_slow_link_is_waited_for_after_the_end_of_control)
 	check("c", "012", 3);
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(nobody_waits_for_ever_after_the_end_of_control)
+TEST(nobody_waits_for_ever_after_the_end_of_control)
 {
 	begin(0, 0);
 	data(0);
@@ -243,9 +239,8 @@ START_TEST(nobody_waits_for_ever_after_the_end_of_control)
 	ck_assert(list_empty(&endpoints.shard->sessions));
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(a_gap_on_the_only_connection_is_passed)
+TEST(a_gap_on_the_only_connection_is_passed)
 {
 	begin(0, 0);
 	packet(0);
@@ -256,9 +251,8 @@ START_TEST(a_gap_on_the_only_connection_is_passed)
 	ck_assert_int_eq(data_of(0, 2, SIZE), E_PROTOCOL);
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(a_gap_that_another_may_fill_waits_a_second)
+TEST_ROWS(a_gap_that_another_may_fill_waits_a_second, 2)
 {
 	begin(0, 0);
 	packet(0);
@@ -281,9 +275,8 @@ START_TEST(a_gap_that_another_may_fill_waits_a_second)
 	}
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(rings_roll_over_and_endless_rows_do_not)
+TEST_ROWS(rings_roll_over_and_endless_rows_do_not, 2)
 {
 	begin(2 * SIZE, (uint64_t)_i * 2);
 	for (uint64_t seq = 0; seq < 9; seq++) {
@@ -298,7 +291,6 @@ START_TEST(rings_roll_over_and_endless_rows_do_not)
 	}
 	endpoints_end();
 }
-END_TEST
 
 static void
 check_record(size_t n, uint64_t packet_size, uint64_t content_size)
@@ -316,7 +308,7 @@ check_record(size_t n, uint64_t packet_size, uint64_t content_size)
 
 /* An index file never says that its data file has more, or less, than it
  * has. */
-START_TEST(a_record_of_another_size_is_corrected)
+TEST(a_record_of_another_size_is_corrected)
 {
 	const uint64_t bits = 8 * SIZE;
 	const struct {
@@ -345,10 +337,9 @@ START_TEST(a_record_of_another_size_is_corrected)
 	ck_assert_uint_eq(pending(ARRAY_LEN(rows) - 1), 0);
 	endpoints_end();
 }
-END_TEST
 
 /* What has no bytes has no place in an index file. */
-START_TEST(an_empty_packet_has_no_record)
+TEST(an_empty_packet_has_no_record)
 {
 	begin(0, 0);
 	packet(0);
@@ -359,14 +350,13 @@ START_TEST(an_empty_packet_has_no_record)
 	check("c", "02", 2);
 	endpoints_end();
 }
-END_TEST
 
 static const unsigned wrap_faults[] = { FAKE_FS_FULL, FAKE_FS_KEEPS,
 	FAKE_FS_NO_STAT, FAKE_FS_KEEPS_INDEX };
 
 /* The file to replace, or the new one, is refused when the ring wraps, at its
  * first lap or later. */
-START_TEST(a_ring_that_could_not_wrap_goes_on)
+TEST_ROWS(a_ring_that_could_not_wrap_goes_on, 8)
 {
 	const unsigned fault = wrap_faults[_i % 4];
 	const uint64_t wrap = _i < 4 ? 4 : 8;
@@ -388,7 +378,6 @@ START_TEST(a_ring_that_could_not_wrap_goes_on)
 	check("c_1", _i < 4 ? "23" : "67", 2);
 	endpoints_end();
 }
-END_TEST
 
 static void
 rotate_to_chunk_1(uint64_t at)
@@ -404,7 +393,7 @@ rotate_to_chunk_1(uint64_t at)
 }
 
 /* The disk is full when the roll point comes. */
-START_TEST(a_rotation_without_room_goes_on_when_there_is_some)
+TEST(a_rotation_without_room_goes_on_when_there_is_some)
 {
 	const struct relay_optional keep = { true, RELAY_CLOSE_NOTHING };
 	struct buf ask = { 0 };
@@ -427,7 +416,6 @@ START_TEST(a_rotation_without_room_goes_on_when_there_is_some)
 	check_in("19700101T000000+0000-1/", "c", "3", 1);
 	endpoints_end();
 }
-END_TEST
 
 static void
 count_file(const char *path, const uint8_t *p, size_t n, void *arg)
@@ -447,7 +435,7 @@ create_chunk(uint64_t id)
 
 /* 300 files go a hundred a turn; those in a directory of their own while the
  * session goes on, those in its way before it does. */
-START_TEST(a_clear_deletes_in_slices_what_is_in_nobodys_way)
+TEST_ROWS(a_clear_deletes_in_slices_what_is_in_nobodys_way, 2)
 {
 	const struct relay_optional delete = { true, RELAY_CLOSE_DELETE };
 	const struct relay_optional none = { false, 0 };
@@ -477,7 +465,6 @@ START_TEST(a_clear_deletes_in_slices_what_is_in_nobodys_way)
 	ck_assert_uint_eq(files, _i == 0 ? 1 : 0); /* chunk 1's, empty yet */
 	endpoints_end();
 }
-END_TEST
 
 static void
 delete_chunk(uint64_t id)
@@ -510,7 +497,7 @@ delete_two(void)
 	delete_chunk(1);
 }
 
-START_TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
+TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
 {
 	delete_two();
 	ck_assert(cycle_delete_some(endpoints.shard));
@@ -524,11 +511,10 @@ START_TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
 	    endpoints.shard->doomed.next->next == &endpoints.shard->doomed);
 	endpoints_end();
 }
-END_TEST
 
 /* Who clears faster than files go waits for them, as each chunk that is being
  * deleted has a descriptor. 1: there are none beyond the session's own. */
-START_TEST(clears_take_no_more_descriptors_than_their_session_has)
+TEST_ROWS(clears_take_no_more_descriptors_than_their_session_has, 2)
 {
 	uint64_t before;
 
@@ -545,11 +531,10 @@ START_TEST(clears_take_no_more_descriptors_than_their_session_has)
 	}
 	endpoints_end();
 }
-END_TEST
 
 /* Whatever could not be opened, nothing of a refused stream is left over: the
  * peer may send it again. */
-START_TEST(a_refused_stream_leaves_nothing)
+TEST_ROWS(a_refused_stream_leaves_nothing, 2)
 {
 	const char *const names[] = { "c", "metadata" };
 	unsigned n = 0;
@@ -566,9 +551,8 @@ START_TEST(a_refused_stream_leaves_nothing)
 	ck_assert_uint_eq(endpoints.shard->store->n_open, 1);
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(what_is_held_is_limited)
+TEST(what_is_held_is_limited)
 {
 	uint64_t seq = 0;
 
@@ -583,9 +567,8 @@ START_TEST(what_is_held_is_limited)
 	data(seq);
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(while_memory_is_short_who_holds_little_is_read)
+TEST(while_memory_is_short_who_holds_little_is_read)
 {
 	uint64_t seq = 0;
 
@@ -611,9 +594,8 @@ START_TEST(while_memory_is_short_who_holds_little_is_read)
 	account_sub(&endpoints_memory, endpoints_memory.soft);
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(records_without_packets_are_memory)
+TEST(records_without_packets_are_memory)
 {
 	const uint64_t before = account_used(&endpoints_memory);
 	uint64_t seq = 1;
@@ -632,9 +614,8 @@ START_TEST(records_without_packets_are_memory)
 	account_sub(&endpoints_memory, endpoints_memory.soft);
 	endpoints_end();
 }
-END_TEST
 
-START_TEST(twice_the_memory_is_given_up_at_once)
+TEST(twice_the_memory_is_given_up_at_once)
 {
 	uint64_t seq = 0;
 
@@ -652,7 +633,6 @@ START_TEST(twice_the_memory_is_given_up_at_once)
 	account_sub(&endpoints_memory, 2 * endpoints_memory.soft);
 	endpoints_end();
 }
-END_TEST
 
 static void *
 commit_elsewhere(void *takes_over)
@@ -682,7 +662,7 @@ end_of_another_thread(void *takes_over)
 	return how;
 }
 
-START_TEST(another_thread_must_take_the_shard_over)
+TEST(another_thread_must_take_the_shard_over)
 {
 	begin(0, 0);
 	data(0);
@@ -694,38 +674,12 @@ START_TEST(another_thread_must_take_the_shard_over)
 #endif
 	endpoints_end();
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ a_failed_write_is_told_once_and_the_stream_goes_on, 0, 0 },
-		{ packets_without_records_are_kept_at_the_end, 2, 0 },
-		{ bytes_after_close_stream_still_come, 0, 0 },
-		{ a_slow_link_is_waited_for_after_the_end_of_control, 0, 0 },
-		{ nobody_waits_for_ever_after_the_end_of_control, 0, 0 },
-		{ a_gap_on_the_only_connection_is_passed, 0, 0 },
-		{ a_gap_that_another_may_fill_waits_a_second, 2, 0 },
-		{ rings_roll_over_and_endless_rows_do_not, 2, 0 },
-		{ a_record_of_another_size_is_corrected, 0, 0 },
-		{ an_empty_packet_has_no_record, 0, 0 },
-		{ a_ring_that_could_not_wrap_goes_on, 8, 0 },
-		{ a_rotation_without_room_goes_on_when_there_is_some, 0, 0 },
-		{ a_clear_deletes_in_slices_what_is_in_nobodys_way, 2, 0 },
-		{ a_small_chunk_is_not_deleted_behind_a_large_one, 0, 0 },
-		{ clears_take_no_more_descriptors_than_their_session_has, 2,
-		    0 },
-		{ a_refused_stream_leaves_nothing, 2, 0 },
-		{ what_is_held_is_limited, 0, 0 },
-		{ while_memory_is_short_who_holds_little_is_read, 0, 0 },
-		{ twice_the_memory_is_given_up_at_once, 0, 0 },
-		{ records_without_packets_are_memory, 0, 0 },
-		{ another_thread_must_take_the_shard_over, 0, 0 },
-	};
-
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
 	log_set_level(LOG_ERROR);
-	return unit_run("stream", units, ARRAY_LEN(units));
+	return unit_run();
 }

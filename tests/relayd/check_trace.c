@@ -111,7 +111,7 @@ check_folder(const char *folder, long c0, long c1, long metadata)
 	    size_of(folder, "c_1"), size_of(folder, "metadata"));
 }
 
-START_TEST(each_has_a_folder_and_is_a_trace_for_viewers)
+TEST(each_has_a_folder_and_is_a_trace_for_viewers)
 {
 	const char *const folders[] = { PATH, PATH "-1", PATH "-2" };
 	uint64_t ids[3];
@@ -136,11 +136,10 @@ START_TEST(each_has_a_folder_and_is_a_trace_for_viewers)
 	ck_assert_int_eq(size_of(PATH "-3", "."), -1);
 	close_pair();
 }
-END_TEST
 
 /* The streams of the new one come before those of the old one are closed, and
  * these still get packets. */
-START_TEST(the_old_one_may_close_late)
+TEST(the_old_one_may_close_late)
 {
 	struct process old, new;
 
@@ -161,11 +160,10 @@ START_TEST(the_old_one_may_close_late)
 	check_folder(PATH "-1", BYTES, BYTES, 3);
 	close_pair();
 }
-END_TEST
 
 /* A channel that is enabled while the trace is open belongs to it; one that
  * is enabled in between, and comes first, to the next one. */
-START_TEST(a_new_channel_goes_where_its_metadata_is)
+TEST(a_new_channel_goes_where_its_metadata_is)
 {
 	struct process p;
 
@@ -179,10 +177,9 @@ START_TEST(a_new_channel_goes_where_its_metadata_is)
 	ck_assert_str_eq(p.metadata->path->s, PATH "-1");
 	close_pair();
 }
-END_TEST
 
 /* A tracer that sends all metadata first has not ended its trace. */
-START_TEST(metadata_that_is_closed_first_ends_nothing)
+TEST(metadata_that_is_closed_first_ends_nothing)
 {
 	struct stream *metadata;
 
@@ -194,10 +191,9 @@ START_TEST(metadata_that_is_closed_first_ends_nothing)
 	ck_assert_str_eq(add("c_1")->path->s, PATH);
 	close_pair();
 }
-END_TEST
 
 /* The streams of a snapshot are closed one by one, in any order. */
-START_TEST(a_snapshot_is_one_trace)
+TEST(a_snapshot_is_one_trace)
 {
 	const char *const names[] = { "c_0", "metadata", "c_1" };
 	struct stream *t;
@@ -215,10 +211,9 @@ START_TEST(a_snapshot_is_one_trace)
 	}
 	close_pair();
 }
-END_TEST
 
 /* What somebody else put there is not touched, and not written to. */
-START_TEST(names_that_are_taken_are_passed_over)
+TEST(names_that_are_taken_are_passed_over)
 {
 	struct process p;
 	int fd;
@@ -238,11 +233,10 @@ START_TEST(names_that_are_taken_are_passed_over)
 	ck_assert_str_eq(p.c0->path->s, PATH "-4");
 	close_pair();
 }
-END_TEST
 
 /* A file that the session has not made is in the way: the stream is refused,
  * as ever. */
-START_TEST(what_another_made_is_no_trace_of_ours)
+TEST(what_another_made_is_no_trace_of_ours)
 {
 	struct stream *t;
 	int fd;
@@ -260,9 +254,8 @@ START_TEST(what_another_made_is_no_trace_of_ours)
 	ck_assert_int_eq(size_of(PATH, "c_0"), BYTES);
 	close_pair();
 }
-END_TEST
 
-START_TEST(rings_are_of_one_generation)
+TEST(rings_are_of_one_generation)
 {
 	struct stream *t;
 
@@ -284,7 +277,6 @@ START_TEST(rings_are_of_one_generation)
 	ck_assert_int_eq(size_of(PATH "-1", "index/r_0_1.idx"), 16 + 72);
 	close_pair();
 }
-END_TEST
 
 static void
 rotate(struct process *p, uint64_t to, uint64_t at_0, uint64_t at_1)
@@ -296,7 +288,7 @@ rotate(struct process *p, uint64_t to, uint64_t at_0, uint64_t at_1)
 
 /* The folder's name is kept in later chunks; where nothing of the kind is, a
  * new generation has the plain one. */
-START_TEST(rotations_keep_generations_apart)
+TEST(rotations_keep_generations_apart)
 {
 	struct process p;
 
@@ -320,10 +312,9 @@ START_TEST(rotations_keep_generations_apart)
 	ck_assert_int_eq(size_of(".tmp_old*/" PATH "-1", "c_0"), BYTES);
 	close_pair();
 }
-END_TEST
 
 /* Its packets up to the rotation are late, so it is in the chunk before. */
-START_TEST(a_slow_stream_keeps_its_name_in_the_next_chunk)
+TEST(a_slow_stream_keeps_its_name_in_the_next_chunk)
 {
 	struct process old, new;
 
@@ -345,9 +336,8 @@ START_TEST(a_slow_stream_keeps_its_name_in_the_next_chunk)
 	live_pair_close_chunk(session, 0, RELAY_CLOSE_ARCHIVE);
 	close_pair();
 }
-END_TEST
 
-START_TEST(a_clear_deletes_all_generations)
+TEST(a_clear_deletes_all_generations)
 {
 	struct process p;
 
@@ -369,10 +359,9 @@ START_TEST(a_clear_deletes_all_generations)
 	check_folder(PATH "-2", 0, 0, 0);
 	close_pair();
 }
-END_TEST
 
 /* Nothing is kept of traces whose chunk is gone. */
-START_TEST(what_is_over_is_forgotten)
+TEST(what_is_over_is_forgotten)
 {
 	struct process p;
 	char path[64];
@@ -400,10 +389,9 @@ START_TEST(what_is_over_is_forgotten)
 	}
 	close_pair();
 }
-END_TEST
 
 /* A turn frees some of them; their names are free at once. */
-START_TEST(many_are_forgotten_in_slices)
+TEST(many_are_forgotten_in_slices)
 {
 	struct stream *t;
 	char path[64];
@@ -426,7 +414,6 @@ START_TEST(many_are_forgotten_in_slices)
 	ck_assert(list_empty(&pair.shard->store->old_families));
 	close_pair();
 }
-END_TEST
 
 /* Random order of what a tracer does: no stream is refused, none shares a
  * file with another, and those of one process are in one folder. */
@@ -510,7 +497,7 @@ check_runs(void)
 	}
 }
 
-START_TEST(any_order_keeps_them_apart)
+TEST_ROWS(any_order_keeps_them_apart, 40)
 {
 	uint64_t chunk = 0;
 	unsigned n, i;
@@ -533,28 +520,4 @@ START_TEST(any_order_keeps_them_apart)
 	}
 	ck_assert_uint_eq(pair.shard->figures.packets_dropped, 0);
 	close_pair();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ each_has_a_folder_and_is_a_trace_for_viewers, 0, 0 },
-		{ the_old_one_may_close_late, 0, 0 },
-		{ a_new_channel_goes_where_its_metadata_is, 0, 0 },
-		{ metadata_that_is_closed_first_ends_nothing, 0, 0 },
-		{ a_snapshot_is_one_trace, 0, 0 },
-		{ names_that_are_taken_are_passed_over, 0, 0 },
-		{ what_another_made_is_no_trace_of_ours, 0, 0 },
-		{ rings_are_of_one_generation, 0, 0 },
-		{ rotations_keep_generations_apart, 0, 0 },
-		{ a_slow_stream_keeps_its_name_in_the_next_chunk, 0, 0 },
-		{ a_clear_deletes_all_generations, 0, 0 },
-		{ what_is_over_is_forgotten, 0, 0 },
-		{ many_are_forgotten_in_slices, 0, 0 },
-		{ any_order_keeps_them_apart, 40, 0 },
-	};
-
-	return unit_run("trace", units, ARRAY_LEN(units));
 }

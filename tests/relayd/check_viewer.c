@@ -79,7 +79,7 @@ static const struct {
 	    LIVE_REPLY },
 };
 
-START_TEST(connect_comes_first)
+TEST_ROWS(connect_comes_first, ARRAY_LEN(before_connect))
 {
 	static char peer[] = "p";
 	struct viewer *v;
@@ -102,9 +102,8 @@ START_TEST(connect_comes_first)
 	viewer_destroy(v);
 	fixture_close();
 }
-END_TEST
 
-START_TEST(ctf_2_is_for_viewers_that_know_it)
+TEST_ROWS(ctf_2_is_for_viewers_that_know_it, 17)
 {
 	bool sees = _i >= 15;
 	struct session *session;
@@ -127,9 +126,8 @@ START_TEST(ctf_2_is_for_viewers_that_know_it)
 	    sees ? LIVE_ATTACH_OK : LIVE_ATTACH_UNKNOWN);
 	fixture_close();
 }
-END_TEST
 
-START_TEST(packets_are_served_within_the_file)
+TEST(packets_are_served_within_the_file)
 {
 	uint64_t id;
 
@@ -156,7 +154,6 @@ START_TEST(packets_are_served_within_the_file)
 	    ask_packet(fixture_id(fixture.metadata), 0, 1), LIVE_PACKET_ERR);
 	fixture_close();
 }
-END_TEST
 
 static void
 clear(uint64_t chunk, uint64_t seq)
@@ -168,7 +165,7 @@ clear(uint64_t chunk, uint64_t seq)
 }
 
 /* Packets that become whole after the clear belong to what is deleted. */
-START_TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
+TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
 {
 	struct live_pair_packet late = fixture_packet(1);
 
@@ -182,7 +179,6 @@ START_TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
 	assert_packet(0, 2);
 	fixture_close();
 }
-END_TEST
 
 static void
 data_path(char path[256], const char *name)
@@ -222,7 +218,7 @@ open_ring(void)
 }
 
 /* W14: somebody removed the file. No hang, no ERR, and HUP at the end. */
-START_TEST(a_missing_file_is_skipped)
+TEST_ROWS(a_missing_file_is_skipped, 2)
 {
 	struct stream *t = open_ring();
 	uint64_t id;
@@ -241,10 +237,9 @@ START_TEST(a_missing_file_is_skipped)
 	    fixture_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
 	fixture_close();
 }
-END_TEST
 
 /* A link stands in its place, and the viewer asks again and again. */
-START_TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
+TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
 {
 	char path[256];
 
@@ -259,7 +254,6 @@ START_TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
 	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES);
 	fixture_close();
 }
-END_TEST
 
 static unsigned
 count_positions(void)
@@ -277,7 +271,7 @@ count_positions(void)
 /* W9: short processes leave nothing, W3: and all of it is seen. In the order
  * of 0: read, then closed; 1: closed, then announced and read; 2: attached
  * between the ends of metadata and data, so never announced. */
-START_TEST(short_processes_leave_nothing)
+TEST_ROWS(short_processes_leave_nothing, 3)
 {
 	struct live_pair_packet p = fixture_packet(0);
 	struct stream *metadata, *data;
@@ -332,13 +326,12 @@ START_TEST(short_processes_leave_nothing)
 	ck_assert_uint_eq(fixture.viewer->by_id.n, 2);
 	fixture_close();
 }
-END_TEST
 
 #define HALVES 20
 
 /* Traces of metadata alone, which may stay so for ever, and of data alone: no
  * request looks at them, and they are announced when they are whole. */
-START_TEST(half_traces_cost_requests_nothing)
+TEST(half_traces_cost_requests_nothing)
 {
 	struct viewer *v;
 	struct stream *half[HALVES], *other;
@@ -391,7 +384,6 @@ START_TEST(half_traces_cost_requests_nothing)
 	ck_assert(list_empty(&v->incomplete));
 	fixture_close();
 }
-END_TEST
 
 static unsigned
 count_descriptors(void)
@@ -404,7 +396,7 @@ count_descriptors(void)
 }
 
 /* A chunk of a thousand short processes keeps none of their folders open. */
-START_TEST(closed_streams_keep_no_descriptors)
+TEST(closed_streams_keep_no_descriptors)
 {
 	struct live_pair_packet p = fixture_packet(0);
 	struct stream *metadata, *data;
@@ -429,7 +421,6 @@ START_TEST(closed_streams_keep_no_descriptors)
 	ck_assert_uint_lt(count_descriptors(), before + 2);
 	fixture_close();
 }
-END_TEST
 
 #define SENT 1000000 /* before the new process began */
 #define MIN_BEGIN (SENT + VIEWER_MIN_BEGIN_TICKS)
@@ -499,7 +490,7 @@ last_begin(void)
 
 /* In both byte orders, read whole and in any two pieces; another viewer still
  * reads the packet as it was written. */
-START_TEST(a_packet_that_begins_too_early_begins_later)
+TEST_ROWS(a_packet_that_begins_too_early_begins_later, 2)
 {
 	const bool is_big = _i == 1;
 	uint8_t want[LTTNG_BYTES];
@@ -519,10 +510,9 @@ START_TEST(a_packet_that_begins_too_early_begins_later)
 	assert_bytes(0, lttng_bytes, LTTNG_BYTES);
 	fixture_close();
 }
-END_TEST
 
 /* Its file was closed for want of descriptors, and is gone. */
-START_TEST(it_begins_later_when_its_file_is_gone)
+TEST(it_begins_later_when_its_file_is_gone)
 {
 	struct live_pair_packet other = { .seq = 0,
 		.begin = SENT + 1,
@@ -552,23 +542,21 @@ START_TEST(it_begins_later_when_its_file_is_gone)
 	fds[FDS_VIEWER_FILES].hard = UINT64_MAX;
 	fixture_close();
 }
-END_TEST
 
 /* The magic, and the words that must say what the index says. */
 static const unsigned lttng_words[] = { 0, 32, 40, 48, 56 };
 
-START_TEST(a_packet_of_another_layout_stays_as_it_is)
+TEST_ROWS(a_packet_of_another_layout_stays_as_it_is, ARRAY_LEN(lttng_words))
 {
 	begin_too_early(false, lttng_words[_i]);
 	ck_assert_uint_eq(last_begin(), SENT - 5);
 	assert_bytes(0, lttng_bytes, LTTNG_BYTES);
 	fixture_close();
 }
-END_TEST
 
 /* Traces that are published one after another move the limit of all, but not
  * that of one answer. */
-START_TEST(an_answer_waits_a_limited_time)
+TEST(an_answer_waits_a_limited_time)
 {
 	struct live_how how = { .may_hold = true };
 	const struct live_request *q;
@@ -599,7 +587,6 @@ START_TEST(an_answer_waits_a_limited_time)
 	ck_assert_uint_eq(live_pair_index_of(&fixture.out).timestamp_end, 190);
 	fixture_close();
 }
-END_TEST
 
 static void *
 from_another_thread(void *arg)
@@ -621,7 +608,7 @@ from_another_thread(void *arg)
 }
 
 /* Aborts: a viewer and what it sees are one thread's own. */
-START_TEST(another_thread_may_not)
+TEST_ROWS(another_thread_may_not, 3)
 {
 	pthread_t other;
 	int status;
@@ -639,30 +626,4 @@ START_TEST(another_thread_may_not)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	fixture_close();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ connect_comes_first, ARRAY_LEN(before_connect), 0 },
-		{ ctf_2_is_for_viewers_that_know_it, 17, 0 },
-		{ packets_are_served_within_the_file, 0, 0 },
-		{ what_comes_late_of_a_cleared_chunk_is_skipped, 0, 0 },
-		{ a_file_that_cannot_be_opened_is_not_told_for_each_request, 0,
-		    0 },
-		{ a_missing_file_is_skipped, 2, 0 },
-		{ short_processes_leave_nothing, 3, 0 },
-		{ half_traces_cost_requests_nothing, 0, 0 },
-		{ closed_streams_keep_no_descriptors, 0, 0 },
-		{ a_packet_that_begins_too_early_begins_later, 2, 0 },
-		{ it_begins_later_when_its_file_is_gone, 0, 0 },
-		{ a_packet_of_another_layout_stays_as_it_is,
-		    ARRAY_LEN(lttng_words), 0 },
-		{ an_answer_waits_a_limited_time, 0, 0 },
-		{ another_thread_may_not, 3, 0 },
-	};
-
-	return unit_run("viewer", units, ARRAY_LEN(units));
 }

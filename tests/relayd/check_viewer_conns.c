@@ -146,7 +146,7 @@ assert_released(int fd, uint32_t status, uint64_t offset)
 	ck_assert(list_empty(&set.held));
 }
 
-START_TEST(news_of_the_stream_let_go)
+TEST(news_of_the_stream_let_go)
 {
 	struct live_pair_packet p = fixture_packet(0);
 	int fd;
@@ -162,9 +162,8 @@ START_TEST(news_of_the_stream_let_go)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
-START_TEST(the_limit_lets_go)
+TEST(the_limit_lets_go)
 {
 	uint64_t now;
 	int fd;
@@ -182,10 +181,9 @@ START_TEST(the_limit_lets_go)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
 /* 0: one byte, 1: half a request, 2: a whole DETACH. */
-START_TEST(any_byte_lets_go)
+TEST_ROWS(any_byte_lets_go, 3)
 {
 	static const size_t sizes[] = { 1, 20, 24 };
 	struct buf b = { 0 };
@@ -204,10 +202,9 @@ START_TEST(any_byte_lets_go)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
 /* The same when the byte came in one segment with the request. */
-START_TEST(a_byte_that_is_there_already_forbids_to_hold)
+TEST(a_byte_that_is_there_already_forbids_to_hold)
 {
 	struct buf b = { 0 };
 	int fd;
@@ -226,9 +223,8 @@ START_TEST(a_byte_that_is_there_already_forbids_to_hold)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
-START_TEST(end_of_file_lets_go)
+TEST(end_of_file_lets_go)
 {
 	int fd;
 
@@ -241,7 +237,6 @@ START_TEST(end_of_file_lets_go)
 	ck_assert_uint_eq(published(&fixture.session->live->clients), 0);
 	close_desk();
 }
-END_TEST
 
 /* As the live worker does. */
 static void
@@ -259,7 +254,7 @@ add_trace(struct session *session, const char *path)
 	session_publish(session);
 }
 
-START_TEST(a_publication_lets_go_where_it_is_announced)
+TEST(a_publication_lets_go_where_it_is_announced)
 {
 	struct session *other;
 	int fd;
@@ -280,11 +275,10 @@ START_TEST(a_publication_lets_go_where_it_is_announced)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
 /* Its request is not even looked at: looking would add the worker to those that
  * wait for the stream's log. */
-START_TEST(news_of_other_sessions_cost_a_viewer_nothing)
+TEST(news_of_other_sessions_cost_a_viewer_nothing)
 {
 	struct session *other;
 	int fd;
@@ -306,10 +300,9 @@ START_TEST(news_of_other_sessions_cost_a_viewer_nothing)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
 /* Of another session: let go, babeltrace2 would sleep for nothing. */
-START_TEST(the_end_of_a_session_lets_go_its_own_viewers)
+TEST(the_end_of_a_session_lets_go_its_own_viewers)
 {
 	struct session *other;
 	int fd, fd2;
@@ -335,11 +328,10 @@ START_TEST(the_end_of_a_session_lets_go_its_own_viewers)
 	close(fd2);
 	close_desk();
 }
-END_TEST
 
 /* W2: who does not go on is closed, after a time. 0: it does not read, 1: it
  * sent half a request. */
-START_TEST(a_stalled_viewer_is_closed)
+TEST_ROWS(a_stalled_viewer_is_closed, 2)
 {
 	int fd;
 
@@ -370,7 +362,6 @@ START_TEST(a_stalled_viewer_is_closed)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
 #define LISTED 400
 
@@ -387,7 +378,7 @@ assert_listed(const struct buf *b, unsigned i)
 
 /* Of a reply with many streams, only a piece is in memory: the rest is encoded
  * as it is read, also when the streams are closed meanwhile. */
-START_TEST(a_long_list_is_encoded_as_it_is_read)
+TEST(a_long_list_is_encoded_as_it_is_read)
 {
 	const size_t whole = 8 + (LISTED + 2) * (size_t)LIVE_STREAM_RECORD_LEN;
 	const struct viewer_conn *c;
@@ -425,10 +416,9 @@ START_TEST(a_long_list_is_encoded_as_it_is_read)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
 /* Between requests it may be idle for ever. */
-START_TEST(an_idle_viewer_stays)
+TEST(an_idle_viewer_stays)
 {
 	int fd;
 
@@ -440,10 +430,9 @@ START_TEST(an_idle_viewer_stays)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
 /* P24 */
-START_TEST(byte_by_byte_is_as_good)
+TEST(byte_by_byte_is_as_good)
 {
 	struct buf b = { 0 };
 	int fd;
@@ -465,9 +454,8 @@ START_TEST(byte_by_byte_is_as_good)
 	close(fd);
 	close_desk();
 }
-END_TEST
 
-START_TEST(an_unknown_command_is_answered_and_closed)
+TEST(an_unknown_command_is_answered_and_closed)
 {
 	int fd;
 
@@ -478,27 +466,4 @@ START_TEST(an_unknown_command_is_answered_and_closed)
 	ck_assert_int_eq(receive(fd), -1);
 	close(fd);
 	close_desk();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ news_of_the_stream_let_go, 0, 0 },
-		{ the_limit_lets_go, 0, 0 },
-		{ any_byte_lets_go, 3, 0 },
-		{ a_byte_that_is_there_already_forbids_to_hold, 0, 0 },
-		{ end_of_file_lets_go, 0, 0 },
-		{ a_publication_lets_go_where_it_is_announced, 0, 0 },
-		{ news_of_other_sessions_cost_a_viewer_nothing, 0, 0 },
-		{ the_end_of_a_session_lets_go_its_own_viewers, 0, 0 },
-		{ a_stalled_viewer_is_closed, 2, 0 },
-		{ a_long_list_is_encoded_as_it_is_read, 0, 0 },
-		{ an_idle_viewer_stays, 0, 0 },
-		{ byte_by_byte_is_as_good, 0, 0 },
-		{ an_unknown_command_is_answered_and_closed, 0, 0 },
-	};
-
-	return unit_run("viewer_conns", units, ARRAY_LEN(units));
 }

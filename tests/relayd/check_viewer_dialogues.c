@@ -414,7 +414,7 @@ play(size_t at)
 	compare(at, &q);
 }
 
-START_TEST(each_reply_as_it_was_recorded)
+TEST_ROWS(each_reply_as_it_was_recorded, ARRAY_LEN(dialogues))
 {
 	static char peer[] = "viewer";
 
@@ -433,15 +433,4 @@ START_TEST(each_reply_as_it_was_recorded)
 	live_pair_close(&pair);
 	dialogue_free(&d);
 	buf_free(&out);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ each_reply_as_it_was_recorded, ARRAY_LEN(dialogues), 0 },
-	};
-
-	return unit_run("viewer_dialogues", units, ARRAY_LEN(units));
 }

@@ -49,7 +49,7 @@ process(unsigned n, bool is_told)
 	live_pair_deliver_all(&fixture.pair);
 }
 
-START_TEST(the_oldest_it_was_not_told_of_are_lost)
+TEST(the_oldest_it_was_not_told_of_are_lost)
 {
 	fixture_open_attached(true);
 	fixture.pair.viewers.max_ended = MAX;
@@ -69,9 +69,8 @@ START_TEST(the_oldest_it_was_not_told_of_are_lost)
 	ck_assert_uint_eq(announced(), 0);
 	fixture_close();
 }
-END_TEST
 
-START_TEST(who_asks_and_does_not_read_is_closed)
+TEST(who_asks_and_does_not_read_is_closed)
 {
 	fixture_open_attached(true);
 	fixture.pair.viewers.max_ended = MAX;
@@ -84,11 +83,10 @@ START_TEST(who_asks_and_does_not_read_is_closed)
 	ck_assert(fixture.pair.viewers.has_to_be_closed);
 	fixture_close();
 }
-END_TEST
 
 /* Memory for viewers is short: a viewer that has little gets more, one that has
  * much does not, and nobody is left counted. */
-START_TEST(positions_are_counted)
+TEST(positions_are_counted)
 {
 	struct viewers *vs = &fixture.pair.viewers;
 	struct viewer *other;
@@ -125,7 +123,6 @@ START_TEST(positions_are_counted)
 	fixture.viewer = other;
 	fixture_close();
 }
-END_TEST
 
 static void
 publish_some(struct stream *t[], unsigned n, unsigned from)
@@ -153,7 +150,7 @@ close_some(struct stream *t[], unsigned n)
 
 /* Streams that are closed and not read are kept by their viewers alone: the one
  * with most of them gives way, and another loses nothing. */
-START_TEST(closed_streams_are_counted)
+TEST(closed_streams_are_counted)
 {
 	struct viewers *vs = &fixture.pair.viewers;
 	struct viewer *greedy, *few;
@@ -184,7 +181,6 @@ START_TEST(closed_streams_are_counted)
 		  !few->is_to_be_closed);
 	fixture_close();
 }
-END_TEST
 
 /* V attaches to a new session, with one stream that can be read, which then
  * ends. */
@@ -214,7 +210,7 @@ watch_a_session_end(struct viewer *v)
 
 /* An ended session's directory stays open for its viewers. Who has many of them
  * gives way; who has one may read it to its end. */
-START_TEST(ended_sessions_are_counted)
+TEST(ended_sessions_are_counted)
 {
 	struct viewers *vs = &fixture.pair.viewers;
 	struct viewer *greedy, *few[MAX];
@@ -240,19 +236,4 @@ START_TEST(ended_sessions_are_counted)
 		viewer_destroy(list_first(&vs->all, struct viewer, node));
 	ck_assert_uint_eq(vs->n_ended_sessions, 0);
 	fixture_close();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_oldest_it_was_not_told_of_are_lost, 0, 0 },
-		{ who_asks_and_does_not_read_is_closed, 0, 0 },
-		{ positions_are_counted, 0, 0 },
-		{ closed_streams_are_counted, 0, 0 },
-		{ ended_sessions_are_counted, 0, 0 },
-	};
-
-	return unit_run("viewer_ended", units, ARRAY_LEN(units));
 }

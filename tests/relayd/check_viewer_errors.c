@@ -264,7 +264,7 @@ play(struct side *s)
 	s->replies++;
 }
 
-START_TEST(each_refusal_as_it_was_recorded)
+TEST(each_refusal_as_it_was_recorded)
 {
 	static char peer[] = "viewer";
 	struct side sides[2] = { { .name = "live-errors-1" },
@@ -297,15 +297,4 @@ START_TEST(each_refusal_as_it_was_recorded)
 	}
 	live_pair_close(&pair);
 	buf_free(&out);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ each_refusal_as_it_was_recorded, 0, 0 },
-	};
-
-	return unit_run("viewer_errors", units, ARRAY_LEN(units));
 }

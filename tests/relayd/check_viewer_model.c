@@ -713,7 +713,8 @@ run(uint64_t this_seed)
 	finish();
 }
 
-START_TEST(viewers_see_what_the_model_says)
+TEST_ROWS(
+    viewers_see_what_the_model_says, getenv("TP_TEST_LONG") != NULL ? 400 : 4)
 {
 	const char *one = getenv("TP_MODEL_SEED");
 
@@ -724,16 +725,4 @@ START_TEST(viewers_see_what_the_model_says)
 	}
 	for (uint64_t n = 1; n <= SEEDS; n++)
 		run((uint64_t)_i * SEEDS + n);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ viewers_see_what_the_model_says,
-		    getenv("TP_TEST_LONG") != NULL ? 400 : 4, 0 },
-	};
-
-	return unit_run("viewer_model", units, ARRAY_LEN(units));
 }

@@ -40,7 +40,7 @@ __wrap_dir_open_file(int *out, int base, const char *path, int flags)
 
 /* Rings of one file and of three, with one packet each; so many packets that
  * the first is gone, or comes again. */
-START_TEST(an_overwritten_file_is_not_taken_for_the_old)
+TEST_ROWS(an_overwritten_file_is_not_taken_for_the_old, 4)
 {
 	const uint64_t n_files = _i % 2 == 0 ? 1 : 3;
 	struct live_index i;
@@ -79,15 +79,4 @@ START_TEST(an_overwritten_file_is_not_taken_for_the_old)
 	ck_assert_uint_eq(seq, written - 1);
 	ck_assert_uint_eq(fixture.viewer->lost, written - n_files);
 	fixture_close();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ an_overwritten_file_is_not_taken_for_the_old, 4, 0 },
-	};
-
-	return unit_run("viewer_race", units, ARRAY_LEN(units));
 }

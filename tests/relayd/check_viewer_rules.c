@@ -427,18 +427,7 @@ static const struct script rows[] = {
 	    "begins data 0 = 210; count lost = 1" },
 };
 
-START_TEST(each_reply_is_as_written)
+TEST_ROWS(each_reply_is_as_written, ARRAY_LEN(rows))
 {
 	script_run(&rows[_i]);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ each_reply_is_as_written, ARRAY_LEN(rows), 0 },
-	};
-
-	return unit_run("viewer_rules", units, ARRAY_LEN(units));
 }

@@ -180,7 +180,7 @@ check_tree(const struct recorded *r)
 	free(text);
 }
 
-START_TEST(as_recorded_it_makes_the_recorded_tree)
+TEST_ROWS(as_recorded_it_makes_the_recorded_tree, ARRAY_LEN(vectors))
 {
 	struct recorded *r = recorded_load(vectors[_i]);
 
@@ -189,9 +189,8 @@ START_TEST(as_recorded_it_makes_the_recorded_tree)
 	recorded_free(r);
 	fake_fs_end();
 }
-END_TEST
 
-START_TEST(in_small_pieces_it_makes_the_same_tree)
+TEST_ROWS(in_small_pieces_it_makes_the_same_tree, ARRAY_LEN(vectors))
 {
 	struct recorded *r = recorded_load(vectors[_i]);
 	const uint64_t want = play(r, feed_whole, 0);
@@ -201,9 +200,8 @@ START_TEST(in_small_pieces_it_makes_the_same_tree)
 	recorded_free(r);
 	fake_fs_end();
 }
-END_TEST
 
-START_TEST(cut_at_every_byte_it_makes_the_same_tree)
+TEST_ROWS(cut_at_every_byte_it_makes_the_same_tree, ARRAY_LEN(vectors))
 {
 	struct recorded *r = recorded_load(vectors[_i]);
 	const uint64_t want = play(r, feed_whole, 0);
@@ -213,9 +211,8 @@ START_TEST(cut_at_every_byte_it_makes_the_same_tree)
 	recorded_free(r);
 	fake_fs_end();
 }
-END_TEST
 
-START_TEST(cut_across_messages_it_makes_the_same_tree)
+TEST_ROWS(cut_across_messages_it_makes_the_same_tree, ARRAY_LEN(vectors))
 {
 	struct recorded *r = recorded_load(vectors[_i]);
 	const uint64_t want = play(r, feed_whole, 0);
@@ -226,7 +223,6 @@ START_TEST(cut_across_messages_it_makes_the_same_tree)
 	recorded_free(r);
 	fake_fs_end();
 }
-END_TEST
 
 static uint64_t
 next_random(uint64_t *state)
@@ -302,7 +298,8 @@ play_schedule(const struct recorded *r, uint64_t seed)
 	return fake_fs_digest();
 }
 
-START_TEST(in_any_order_of_connections_it_makes_the_same_tree)
+TEST_ROWS(
+    in_any_order_of_connections_it_makes_the_same_tree, ARRAY_LEN(vectors))
 {
 	struct recorded *r = recorded_load(vectors[_i]);
 	const uint64_t want = play(r, feed_whole, 0);
@@ -316,27 +313,13 @@ START_TEST(in_any_order_of_connections_it_makes_the_same_tree)
 	recorded_free(r);
 	fake_fs_end();
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ as_recorded_it_makes_the_recorded_tree, ARRAY_LEN(vectors),
-		    0 },
-		{ in_small_pieces_it_makes_the_same_tree, ARRAY_LEN(vectors),
-		    0 },
-		{ cut_at_every_byte_it_makes_the_same_tree, ARRAY_LEN(vectors),
-		    0 },
-		{ cut_across_messages_it_makes_the_same_tree,
-		    ARRAY_LEN(vectors), 0 },
-		{ in_any_order_of_connections_it_makes_the_same_tree,
-		    ARRAY_LEN(vectors), 0 },
-	};
-
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
 	log_set_level(LOG_WARN);
 	clock_freeze(NS_PER_S, 1800000000);
-	return unit_run("replay", units, ARRAY_LEN(units));
+	return unit_run();
 }

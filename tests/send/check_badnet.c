@@ -74,7 +74,7 @@ how_many(const struct outcome *o, unsigned times)
 	return n;
 }
 
-START_TEST(a_good_network_does_nothing)
+TEST(a_good_network_does_nothing)
 {
 	static struct outcome o;
 	const struct badnet_config config = { .seed = 1 };
@@ -84,9 +84,8 @@ START_TEST(a_good_network_does_nothing)
 	ck_assert_uint_eq(how_many(&o, 1), N);
 	ck_assert_uint_eq(o.moved, 0);
 }
-END_TEST
 
-START_TEST(counts_are_true_and_near_their_probability)
+TEST_ROWS(counts_are_true_and_near_their_probability, 4)
 {
 	static struct outcome o;
 	const struct badnet_config config = {
@@ -101,9 +100,8 @@ START_TEST(counts_are_true_and_near_their_probability)
 	ck_assert_uint_gt(s.duplicated, N * 4 / 100);
 	ck_assert_uint_lt(s.duplicated, N * 5 / 100);
 }
-END_TEST
 
-START_TEST(spoiled_ones_differ_in_one_bit)
+TEST(spoiled_ones_differ_in_one_bit)
 {
 	static struct outcome o;
 	const struct badnet_config config = { .seed = 4, .corrupt = 0.01 };
@@ -113,9 +111,8 @@ START_TEST(spoiled_ones_differ_in_one_bit)
 	ck_assert_uint_eq(s.corrupted, o.spoiled);
 	ck_assert_uint_eq(how_many(&o, 0), o.spoiled);
 }
-END_TEST
 
-START_TEST(they_overtake_each_other_and_none_is_lost)
+TEST(they_overtake_each_other_and_none_is_lost)
 {
 	static struct outcome o;
 	const struct badnet_config config = { .seed = 4, .depth = 16 };
@@ -125,9 +122,8 @@ START_TEST(they_overtake_each_other_and_none_is_lost)
 	ck_assert_uint_gt(o.moved, N / 4);
 	ck_assert_uint_gt(s.reordered, N / 4);
 }
-END_TEST
 
-START_TEST(the_same_seed_gives_the_same)
+TEST(the_same_seed_gives_the_same)
 {
 	static struct outcome a, b, c;
 	struct badnet_config config = { .seed = 7,
@@ -142,19 +138,4 @@ START_TEST(the_same_seed_gives_the_same)
 	(void)run(&config, &c);
 	ck_assert_uint_eq(a.hash, b.hash);
 	ck_assert_uint_ne(a.hash, c.hash);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_good_network_does_nothing, 0, 0 },
-		{ counts_are_true_and_near_their_probability, 4, 0 },
-		{ spoiled_ones_differ_in_one_bit, 0, 0 },
-		{ they_overtake_each_other_and_none_is_lost, 0, 0 },
-		{ the_same_seed_gives_the_same, 0, 0 },
-	};
-
-	return unit_run("send/badnet", units, ARRAY_LEN(units));
 }

@@ -40,7 +40,7 @@ static const struct {
 	    "  0 %  0.0 of 1.0 MiB, 0 packets; ending the session" },
 };
 
-START_TEST(each_phase_has_its_words)
+TEST_ROWS(each_phase_has_its_words, ARRAY_LEN(lines))
 {
 	struct progress p = { .host = "here",
 		.total_bytes = lines[_i].total,
@@ -51,7 +51,6 @@ START_TEST(each_phase_has_its_words)
 	progress_line(&p, &lines[_i].now, out);
 	ck_assert_str_eq(out, lines[_i].line);
 }
-END_TEST
 
 /* The line N samples after the first one, of which each came MS later with
  * BYTES more. */
@@ -75,7 +74,7 @@ expect(uint64_t total, unsigned n, uint64_t ms, uint64_t bytes,
 	ck_assert_str_eq(out, line);
 }
 
-START_TEST(the_rate_gives_the_time_that_is_left)
+TEST(the_rate_gives_the_time_that_is_left)
 {
 	expect(100 * MIB, 1, 250, MIB, UINT64_MAX,
 	    "  1 %  1.0 of 100.0 MiB, 0 packets, 4.0 MiB/s, 25 s left");
@@ -92,9 +91,8 @@ START_TEST(the_rate_gives_the_time_that_is_left)
 	expect(UINT64_MAX / 2, 1, 250, 1, UINT64_MAX,
 	    "  0 %  0.0 of 8796093022208.0 MiB, 0 packets, 0 KiB/s");
 }
-END_TEST
 
-START_TEST(the_rate_is_that_of_the_last_seconds)
+TEST(the_rate_is_that_of_the_last_seconds)
 {
 	struct progress p = { .total_bytes = 100 * MIB, .sessions = 1 };
 	struct progress_now now = {
@@ -115,17 +113,4 @@ START_TEST(the_rate_is_that_of_the_last_seconds)
 	now.bytes = 0;
 	progress_line(&p, &now, out);
 	ck_assert_str_eq(out, "  0 %  0.0 of 100.0 MiB, 0 packets");
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ each_phase_has_its_words, ARRAY_LEN(lines), 0 },
-		{ the_rate_gives_the_time_that_is_left, 0, 0 },
-		{ the_rate_is_that_of_the_last_seconds, 0, 0 },
-	};
-
-	return unit_run("send/progress", units, ARRAY_LEN(units));
 }

@@ -57,7 +57,7 @@ expect_field(const struct tsdl_layout *l, enum tsdl_name name, unsigned offset,
 	ck_assert_uint_eq(l->fields[name].size, size);
 }
 
-START_TEST(what_lttng_writes)
+TEST(what_lttng_writes)
 {
 	const struct tsdl_stream *s;
 	struct tsdl t;
@@ -83,10 +83,9 @@ START_TEST(what_lttng_writes)
 	ck_assert_int_eq(t.clock.offset, -5);
 	tsdl_free(&t);
 }
-END_TEST
 
 /* Cut anywhere it is refused or understood, and never read past its end. */
-START_TEST(every_beginning_of_it)
+TEST(every_beginning_of_it)
 {
 	for (size_t n = 0; n < strlen(lttng); n++) {
 		char *copy = malloc(n + 1);
@@ -99,7 +98,6 @@ START_TEST(every_beginning_of_it)
 		free(copy);
 	}
 }
-END_TEST
 
 static uint32_t
 draw(uint32_t *x)
@@ -109,7 +107,7 @@ draw(uint32_t *x)
 }
 
 /* A few bytes changed, or a piece moved: refused or understood, in time. */
-START_TEST(every_change_of_it)
+TEST_ROWS(every_change_of_it, 8)
 {
 	const size_t n = strlen(lttng);
 	uint32_t x = (uint32_t)_i;
@@ -135,7 +133,6 @@ START_TEST(every_change_of_it)
 		free(copy);
 	}
 }
-END_TEST
 
 /* The context of stream 0 behind these types. */
 static const struct {
@@ -183,7 +180,7 @@ parse_context(struct tsdl *t, const char *context)
 	return tsdl_parse(t, text, strlen(text));
 }
 
-START_TEST(layouts_follow_the_rules)
+TEST_ROWS(layouts_follow_the_rules, ARRAY_LEN(layouts))
 {
 	const struct tsdl_layout *l;
 	struct tsdl t;
@@ -197,7 +194,6 @@ START_TEST(layouts_follow_the_rules)
 	    l->fields[TSDL_PACKET_SIZE].offset, layouts[_i].offset);
 	tsdl_free(&t);
 }
-END_TEST
 
 static const struct {
 	const char *context;
@@ -223,7 +219,7 @@ static const struct {
 	{ "struct { integer { size = 8; } x; } align(0)", E_MALFORMED },
 };
 
-START_TEST(what_cannot_be_laid_out_is_refused)
+TEST_ROWS(what_cannot_be_laid_out_is_refused, ARRAY_LEN(refused))
 {
 	struct tsdl t;
 
@@ -232,9 +228,8 @@ START_TEST(what_cannot_be_laid_out_is_refused)
 	ck_assert_str_ne(t.error, "");
 	tsdl_free(&t);
 }
-END_TEST
 
-START_TEST(deep_nesting_is_refused)
+TEST(deep_nesting_is_refused)
 {
 	static char text[40000] = "trace { byte_order = le; }; typedef ";
 	struct tsdl t;
@@ -247,7 +242,6 @@ START_TEST(deep_nesting_is_refused)
 	ck_assert_int_eq(tsdl_parse(&t, text, n), E_LIMIT);
 	tsdl_free(&t);
 }
-END_TEST
 
 static const struct {
 	unsigned offset, size;
@@ -269,7 +263,7 @@ static const struct {
 	{ 0, 0, true, 0 },
 };
 
-START_TEST(numbers_of_any_size_and_place)
+TEST_ROWS(numbers_of_any_size_and_place, ARRAY_LEN(reads))
 {
 	static const uint8_t bytes[] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
 		0xcd, 0xef };
@@ -278,21 +272,4 @@ START_TEST(numbers_of_any_size_and_place)
 		.is_little_endian = reads[_i].le };
 
 	ck_assert_uint_eq(tsdl_read(bytes, &f, 0), reads[_i].value);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ what_lttng_writes, 0, 0 },
-		{ every_beginning_of_it, 0, 0 },
-		{ every_change_of_it, 8, 0 },
-		{ layouts_follow_the_rules, ARRAY_LEN(layouts), 0 },
-		{ what_cannot_be_laid_out_is_refused, ARRAY_LEN(refused), 0 },
-		{ deep_nesting_is_refused, 0, 0 },
-		{ numbers_of_any_size_and_place, ARRAY_LEN(reads), 0 },
-	};
-
-	return unit_run("send/tsdl", units, ARRAY_LEN(units));
 }

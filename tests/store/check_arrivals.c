@@ -149,7 +149,7 @@ due_at(void)
 	return at;
 }
 
-START_TEST(a_gap_starts_when_a_later_packet_is_known)
+TEST(a_gap_starts_when_a_later_packet_is_known)
 {
 	begin(64);
 	ck_assert(!arrivals_has_gap(&arrivals));
@@ -169,9 +169,8 @@ START_TEST(a_gap_starts_when_a_later_packet_is_known)
 	ck_assert_int_eq(piece(2, 0, 100), ARRIVED_LATE);
 	end();
 }
-END_TEST
 
-START_TEST(only_what_is_known_for_long_is_lost)
+TEST(only_what_is_known_for_long_is_lost)
 {
 	begin(64);
 	record(0);
@@ -189,9 +188,8 @@ START_TEST(only_what_is_known_for_long_is_lost)
 	ck_assert_uint_eq(n_announced, 2);
 	end();
 }
-END_TEST
 
-START_TEST(a_packet_that_grows_is_not_lost)
+TEST(a_packet_that_grows_is_not_lost)
 {
 	begin(64);
 	record(0);
@@ -207,9 +205,8 @@ START_TEST(a_packet_that_grows_is_not_lost)
 	ck_assert_uint_eq(due(), 2);
 	end();
 }
-END_TEST
 
-START_TEST(a_packet_that_stops_growing_is_lost)
+TEST(a_packet_that_stops_growing_is_lost)
 {
 	begin(64);
 	record(0);
@@ -224,10 +221,9 @@ START_TEST(a_packet_that_stops_growing_is_lost)
 	ck_assert_uint_eq(arrivals.partial_bytes, 0);
 	end();
 }
-END_TEST
 
 /* A slow sender may pause in the midst of a packet. */
-START_TEST(a_packet_that_is_being_sent_is_no_gap)
+TEST(a_packet_that_is_being_sent_is_no_gap)
 {
 	begin(64);
 	ck_assert_int_eq(piece(0, 0, 2048), ARRIVED);
@@ -253,9 +249,8 @@ START_TEST(a_packet_that_is_being_sent_is_no_gap)
 	ck_assert_uint_eq(n_lost, 1);
 	end();
 }
-END_TEST
 
-START_TEST(patience_with_what_grows_has_an_end)
+TEST(patience_with_what_grows_has_an_end)
 {
 	uint32_t i = 0;
 
@@ -269,9 +264,8 @@ START_TEST(patience_with_what_grows_has_an_end)
 	ck_assert_uint_eq(n_lost, 1);
 	end();
 }
-END_TEST
 
-START_TEST(a_packet_without_its_record_is_no_gap)
+TEST(a_packet_without_its_record_is_no_gap)
 {
 	begin(1);
 	ck_assert_int_eq(piece(0, 0, 100), ARRIVED_WHOLE);
@@ -284,9 +278,8 @@ START_TEST(a_packet_without_its_record_is_no_gap)
 	ck_assert_uint_eq(pop(), NOTHING);
 	end();
 }
-END_TEST
 
-START_TEST(questions_and_the_last_number_start_gaps)
+TEST(questions_and_the_last_number_start_gaps)
 {
 	begin(64);
 	arrivals_ask(&arrivals, 1, now);
@@ -302,9 +295,8 @@ START_TEST(questions_and_the_last_number_start_gaps)
 	ck_assert_uint_eq(due(), 6);
 	end();
 }
-END_TEST
 
-START_TEST(a_full_window_is_a_loss_unless_the_sender_resends)
+TEST_ROWS(a_full_window_is_a_loss_unless_the_sender_resends, 2)
 {
 	uint64_t to;
 
@@ -318,9 +310,8 @@ START_TEST(a_full_window_is_a_loss_unless_the_sender_resends)
 	ck_assert_uint_eq(to, 1);
 	end();
 }
-END_TEST
 
-START_TEST(other_sizes_contradict)
+TEST(other_sizes_contradict)
 {
 	const uint8_t bytes[FRAGMENT] = { 0 };
 	struct arrival f = { 0, 2000, 7, 0, bytes, FRAGMENT };
@@ -340,7 +331,6 @@ START_TEST(other_sizes_contradict)
 	ck_assert_int_eq(arrivals_add(&arrivals, &f, now, &whole), ARRIVED);
 	end();
 }
-END_TEST
 
 /* Packets of one piece with their records, and of each other number nothing. */
 static void
@@ -352,7 +342,7 @@ every_other(uint64_t from, uint64_t to)
 	}
 }
 
-START_TEST(gaps_that_are_due_together_cost_one_look)
+TEST(gaps_that_are_due_together_cost_one_look)
 {
 	const uint64_t n = 60000;
 	uint64_t left = 0;
@@ -373,9 +363,8 @@ START_TEST(gaps_that_are_due_together_cost_one_look)
 	ck_assert_int_lt((clock() - began) / CLOCKS_PER_SEC, 1);
 	end();
 }
-END_TEST
 
-START_TEST(what_comes_later_counts_at_the_same_time)
+TEST(what_comes_later_counts_at_the_same_time)
 {
 	begin(0);
 	every_other(1, 4);
@@ -388,9 +377,8 @@ START_TEST(what_comes_later_counts_at_the_same_time)
 	ck_assert_uint_eq(due_at(), now + TIMEOUT);
 	end();
 }
-END_TEST
 
-START_TEST(a_question_looks_at_few_numbers)
+TEST(a_question_looks_at_few_numbers)
 {
 	struct arrivals_hole h[8];
 	uint32_t looks = 4;
@@ -405,9 +393,8 @@ START_TEST(a_question_looks_at_few_numbers)
 	ck_assert_uint_eq(h[0].net_seq, 0);
 	end();
 }
-END_TEST
 
-START_TEST(holes_are_told_lowest_first)
+TEST(holes_are_told_lowest_first)
 {
 	struct arrivals_hole h[8];
 
@@ -424,9 +411,8 @@ START_TEST(holes_are_told_lowest_first)
 	ck_assert_uint_eq(holes(h, 2), 2);
 	end();
 }
-END_TEST
 
-START_TEST(victims_are_the_oldest_of_what_is_missing)
+TEST(victims_are_the_oldest_of_what_is_missing)
 {
 	uint64_t to;
 
@@ -443,7 +429,6 @@ START_TEST(victims_are_the_oldest_of_what_is_missing)
 	ck_assert(!arrivals_victim(&arrivals, &to));
 	end();
 }
-END_TEST
 
 /* By looking at all that lack something. */
 static uint64_t
@@ -480,7 +465,7 @@ expect_victim(void)
 /* Pieces of packets that begin, become whole, leave and are given up in any
  * order, short of memory at times: the number of the victim is that of a search
  * through all. */
-START_TEST(victims_are_found_among_many)
+TEST_ROWS(victims_are_found_among_many, 4)
 {
 	unsigned victims = 0, faults = 0;
 	uint64_t to, seq, announced = 0;
@@ -516,30 +501,4 @@ START_TEST(victims_are_found_among_many)
 	}
 	MUST(victims > 100 && faults > 100);
 	end();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_gap_starts_when_a_later_packet_is_known, 0, 0 },
-		{ only_what_is_known_for_long_is_lost, 0, 0 },
-		{ a_packet_that_grows_is_not_lost, 0, 0 },
-		{ a_packet_that_stops_growing_is_lost, 0, 0 },
-		{ a_packet_that_is_being_sent_is_no_gap, 0, 0 },
-		{ patience_with_what_grows_has_an_end, 0, 0 },
-		{ a_packet_without_its_record_is_no_gap, 0, 0 },
-		{ questions_and_the_last_number_start_gaps, 0, 0 },
-		{ a_full_window_is_a_loss_unless_the_sender_resends, 2, 0 },
-		{ other_sizes_contradict, 0, 0 },
-		{ gaps_that_are_due_together_cost_one_look, 0, 0 },
-		{ what_comes_later_counts_at_the_same_time, 0, 0 },
-		{ a_question_looks_at_few_numbers, 0, 0 },
-		{ holes_are_told_lowest_first, 0, 0 },
-		{ victims_are_the_oldest_of_what_is_missing, 0, 0 },
-		{ victims_are_found_among_many, 4, 0 },
-	};
-
-	return unit_run("arrivals", units, ARRAY_LEN(units));
 }

@@ -79,7 +79,7 @@ static const struct {
 	    "h/s/archives/" NAME_0 },
 };
 
-START_TEST(a_move_takes_what_the_chunk_made_and_nothing_else)
+TEST_ROWS(a_move_takes_what_the_chunk_made_and_nothing_else, ARRAY_LEN(moves))
 {
 	struct tracefile *tf;
 	char path[256];
@@ -104,9 +104,8 @@ START_TEST(a_move_takes_what_the_chunk_made_and_nothing_else)
 	tracefile_close(tf);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(files_made_after_a_move_are_in_the_moved_chunk)
+TEST(files_made_after_a_move_are_in_the_moved_chunk)
 {
 	struct chunk_family *f;
 	struct tracefile *tf;
@@ -121,9 +120,8 @@ START_TEST(files_made_after_a_move_are_in_the_moved_chunk)
 	tracefile_close(tf);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(a_taken_temporary_name_gets_the_id)
+TEST(a_taken_temporary_name_gets_the_id)
 {
 	begin();
 	ck_assert_int_eq(mkdir(scratch_path("h/s/.tmp_old_chunk"), 0700), 0);
@@ -138,9 +136,8 @@ START_TEST(a_taken_temporary_name_gets_the_id)
 	ck_assert_str_eq(scratch_read("h/s/.tmp_old_chunk/foreign"), "x");
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(an_archive_appears_when_the_last_reference_goes)
+TEST(an_archive_appears_when_the_last_reference_goes)
 {
 	struct tracefile *tf;
 
@@ -160,7 +157,6 @@ START_TEST(an_archive_appears_when_the_last_reference_goes)
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* A file, a link: what is no folder. */
 static void
@@ -172,7 +168,7 @@ block(const char *name, bool is_link)
 		scratch_write(name, "x");
 }
 
-START_TEST(what_cannot_be_archived_has_a_name_that_readers_see)
+TEST_ROWS(what_cannot_be_archived_has_a_name_that_readers_see, 4)
 {
 	struct tracefile *tf;
 
@@ -195,9 +191,8 @@ START_TEST(what_cannot_be_archived_has_a_name_that_readers_see)
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(a_kept_chunk_leaves_no_temporary_name)
+TEST(a_kept_chunk_leaves_no_temporary_name)
 {
 	begin();
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
@@ -207,10 +202,9 @@ START_TEST(a_kept_chunk_leaves_no_temporary_name)
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Begun before the clock went back, closed after, at the same local time. */
-START_TEST(names_have_the_zone_of_each_time)
+TEST(names_have_the_zone_of_each_time)
 {
 	char name[256];
 
@@ -223,9 +217,8 @@ START_TEST(names_have_the_zone_of_each_time)
 	ck_assert_str_eq(name, "20261025T023000+0200-20261025T023000+0100-0");
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(a_named_chunk_is_not_moved_nor_archived)
+TEST(a_named_chunk_is_not_moved_nor_archived)
 {
 	struct chunk *c;
 	char name[256];
@@ -246,9 +239,8 @@ START_TEST(a_named_chunk_is_not_moved_nor_archived)
 	chunk_put(c);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(deletion_keeps_what_others_put_there)
+TEST_ROWS(deletion_keeps_what_others_put_there, 3)
 {
 	struct chunk_family *ring, *refused;
 	struct tracefile *tf;
@@ -302,9 +294,8 @@ START_TEST(deletion_keeps_what_others_put_there)
 	}
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(deletion_goes_in_slices_and_removes_the_chunk)
+TEST(deletion_goes_in_slices_and_removes_the_chunk)
 {
 	struct chunk_family *ring;
 	struct tracefile *tf;
@@ -333,11 +324,10 @@ START_TEST(deletion_goes_in_slices_and_removes_the_chunk)
 	chunk_finish(c);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Somebody removed it, or all that it made; wherever it is, moves go on, and
  * nothing is there in the end but what is made again. */
-START_TEST(what_was_removed_is_not_in_the_way_of_moves)
+TEST_ROWS(what_was_removed_is_not_in_the_way_of_moves, 4)
 {
 	const char *const removed[] = { "h/s", "h", "h/s/ust",
 		"h/s/.tmp_old_chunk" };
@@ -373,7 +363,6 @@ START_TEST(what_was_removed_is_not_in_the_way_of_moves)
 	ck_assert(!scratch_exists("h/s/ust"));
 	test_store_close(&test_store);
 }
-END_TEST
 
 static const struct {
 	enum chunk_place place;
@@ -387,7 +376,7 @@ static const struct {
 };
 
 /* What is new goes to a new place; what was open there makes nothing in it. */
-START_TEST(a_removed_one_is_made_again)
+TEST_ROWS(a_removed_one_is_made_again, ARRAY_LEN(restored))
 {
 	struct tracefile *old, *tf;
 	struct packet *p;
@@ -420,10 +409,9 @@ START_TEST(a_removed_one_is_made_again)
 	    test_store_size("h/s/archives/" CLOSED_0 "/ust/1/d"), 8);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* One request moves them all. */
-START_TEST(top_level_folders_have_a_limit)
+TEST(top_level_folders_have_a_limit)
 {
 	struct relpath *path = path_of("more/x"), *channel = path_of("c");
 	struct chunk_family *f;
@@ -448,9 +436,8 @@ START_TEST(top_level_folders_have_a_limit)
 	relpath_free(channel);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(what_stands_in_the_way_is_not_moved)
+TEST(what_stands_in_the_way_is_not_moved)
 {
 	struct relpath *path = path_of("kernel/x"), *channel = path_of("k");
 	struct chunk_family *f;
@@ -466,10 +453,9 @@ START_TEST(what_stands_in_the_way_is_not_moved)
 	relpath_free(channel);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Its folders move together, or not at all. */
-START_TEST(a_move_that_fails_half_way_is_taken_back)
+TEST(a_move_that_fails_half_way_is_taken_back)
 {
 	struct tracefile *tf;
 
@@ -492,10 +478,9 @@ START_TEST(a_move_that_fails_half_way_is_taken_back)
 	tracefile_close(tf);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* What somebody put into its folder stays there, and stops nothing. */
-START_TEST(a_foreign_file_does_not_stop_a_move)
+TEST(a_foreign_file_does_not_stop_a_move)
 {
 	begin();
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
@@ -508,9 +493,8 @@ START_TEST(a_foreign_file_does_not_stop_a_move)
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk-0/ust/0"));
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(times_that_are_no_date_are_refused)
+TEST_ROWS(times_that_are_no_date_are_refused, 3)
 {
 	static const uint64_t times[] = { UINT64_MAX, INT64_MAX,
 		UINT64_C(253402300800) };
@@ -529,7 +513,6 @@ START_TEST(times_that_are_no_date_are_refused)
 	ck_assert_str_eq(name, NAME_0);
 	test_store_close(&test_store);
 }
-END_TEST
 
 static enum status
 note(struct chunk_family *f, const char *line)
@@ -537,7 +520,7 @@ note(struct chunk_family *f, const char *line)
 	return chunk_note_loss(test_store.chunk, f, line, strlen(line));
 }
 
-START_TEST(losses_of_a_folder_are_in_one_file_and_no_channel_has_its_name)
+TEST(losses_of_a_folder_are_in_one_file_and_no_channel_has_its_name)
 {
 	struct relpath *path = path_of("ust/0"), *name = path_of(CHUNK_LOSSES);
 	struct chunk_family *same, *other;
@@ -555,34 +538,4 @@ START_TEST(losses_of_a_folder_are_in_one_file_and_no_channel_has_its_name)
 	relpath_free(path);
 	relpath_free(name);
 	test_store_close(&test_store);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_move_takes_what_the_chunk_made_and_nothing_else,
-		    ARRAY_LEN(moves), 0 },
-		{ files_made_after_a_move_are_in_the_moved_chunk, 0, 0 },
-		{ a_taken_temporary_name_gets_the_id, 0, 0 },
-		{ an_archive_appears_when_the_last_reference_goes, 0, 0 },
-		{ what_cannot_be_archived_has_a_name_that_readers_see, 4, 0 },
-		{ a_kept_chunk_leaves_no_temporary_name, 0, 0 },
-		{ names_have_the_zone_of_each_time, 0, 0 },
-		{ a_named_chunk_is_not_moved_nor_archived, 0, 0 },
-		{ deletion_keeps_what_others_put_there, 3, 0 },
-		{ deletion_goes_in_slices_and_removes_the_chunk, 0, 0 },
-		{ what_was_removed_is_not_in_the_way_of_moves, 4, 0 },
-		{ a_removed_one_is_made_again, ARRAY_LEN(restored), 0 },
-		{ top_level_folders_have_a_limit, 0, 0 },
-		{ what_stands_in_the_way_is_not_moved, 0, 0 },
-		{ a_move_that_fails_half_way_is_taken_back, 0, 0 },
-		{ a_foreign_file_does_not_stop_a_move, 0, 0 },
-		{ times_that_are_no_date_are_refused, 3, 0 },
-		{ losses_of_a_folder_are_in_one_file_and_no_channel_has_its_name,
-		    0, 0 },
-	};
-
-	return unit_run("chunk", units, ARRAY_LEN(units));
 }

@@ -57,7 +57,7 @@ static const char *const escapes[] = { "..", "../secret", "a/../..",
 	"a/../../secret", "/", "/tmp", "up", "abs", "up/x", "abs/x", "inner",
 	"inner/b" };
 
-START_TEST(no_path_leads_out_or_through_a_link)
+TEST_ROWS(no_path_leads_out_or_through_a_link, 2)
 {
 	begin(_i);
 	for (size_t i = 0; i < ARRAY_LEN(escapes); i++) {
@@ -84,9 +84,8 @@ START_TEST(no_path_leads_out_or_through_a_link)
 	}
 	end();
 }
-END_TEST
 
-START_TEST(a_link_at_the_end_is_not_opened)
+TEST_ROWS(a_link_at_the_end_is_not_opened, 2)
 {
 	int fd;
 
@@ -98,9 +97,8 @@ START_TEST(a_link_at_the_end_is_not_opened)
 	    E_EXISTS);
 	end();
 }
-END_TEST
 
-START_TEST(names_inside_work)
+TEST_ROWS(names_inside_work, 2)
 {
 	struct stat sb;
 	int fd;
@@ -145,9 +143,8 @@ START_TEST(names_inside_work)
 	ck_assert_int_eq(dir_unlink(base, "x/y/new"), E_NOENT);
 	end();
 }
-END_TEST
 
-START_TEST(a_rename_never_replaces)
+TEST_ROWS(a_rename_never_replaces, 2)
 {
 	begin(_i);
 	ck_assert_int_eq(dir_create_path(base, "old"), OK);
@@ -161,9 +158,8 @@ START_TEST(a_rename_never_replaces)
 	ck_assert_str_eq(scratch_read("out/a/b/new/f"), "1");
 	end();
 }
-END_TEST
 
-START_TEST(a_path_that_is_too_long_is_an_error)
+TEST_ROWS(a_path_that_is_too_long_is_an_error, 2)
 {
 	static char path[RELPATH_MAX * 2];
 	int fd;
@@ -181,7 +177,6 @@ START_TEST(a_path_that_is_too_long_is_an_error)
 	ck_assert_int_eq(dir_create(base, path), E_IO);
 	end();
 }
-END_TEST
 
 /* Of a directory that this process, or nobody, may write in; 0: writable. */
 static int
@@ -201,7 +196,7 @@ errno_of_writing(const char *path, bool as_nobody)
 	return WEXITSTATUS(status);
 }
 
-START_TEST(writing_is_tried_and_leaves_nothing)
+TEST_ROWS(writing_is_tried_and_leaves_nothing, 2)
 {
 	int fd;
 
@@ -222,20 +217,4 @@ START_TEST(writing_is_tried_and_leaves_nothing)
 	/* It knows no files without a name, and no new folders; root or not. */
 	ck_assert_int_ne(errno_of_writing("/proc", false), 0);
 	end();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ no_path_leads_out_or_through_a_link, 2, 0 },
-		{ a_link_at_the_end_is_not_opened, 2, 0 },
-		{ names_inside_work, 2, 0 },
-		{ a_rename_never_replaces, 2, 0 },
-		{ a_path_that_is_too_long_is_an_error, 2, 0 },
-		{ writing_is_tried_and_leaves_nothing, 2, 0 },
-	};
-
-	return unit_run("dir", units, ARRAY_LEN(units));
 }

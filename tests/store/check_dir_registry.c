@@ -51,7 +51,7 @@ claim_exact(struct dir_claim **out, const char *text, enum dir_claim_kind kind)
 	return st;
 }
 
-START_TEST(live_directories_do_not_nest)
+TEST(live_directories_do_not_nest)
 {
 	struct dir_claim *a, *b, *c, *d;
 
@@ -73,9 +73,8 @@ START_TEST(live_directories_do_not_nest)
 	dir_claim_release(NULL);
 	dir_registry_destroy(registry);
 }
-END_TEST
 
-START_TEST(an_exact_path_has_no_other_name)
+TEST(an_exact_path_has_no_other_name)
 {
 	struct dir_claim *a, *b, *c;
 	struct dir_node *n;
@@ -102,9 +101,8 @@ START_TEST(an_exact_path_has_no_other_name)
 	dir_claim_release(c);
 	dir_registry_destroy(registry);
 }
-END_TEST
 
-START_TEST(names_that_are_taken_on_the_disk_are_avoided)
+TEST(names_that_are_taken_on_the_disk_are_avoided)
 {
 	struct dir_claim *c, *long_one;
 	char name[2 + 255 + 1] = "h/";
@@ -128,11 +126,10 @@ START_TEST(names_that_are_taken_on_the_disk_are_avoided)
 	dir_claim_release(c);
 	dir_registry_destroy(registry);
 }
-END_TEST
 
 #define MANY 10000
 
-START_TEST(ten_thousand_of_one_name)
+TEST(ten_thousand_of_one_name)
 {
 	static struct dir_claim *all[MANY];
 	char path[32];
@@ -146,9 +143,8 @@ START_TEST(ten_thousand_of_one_name)
 		dir_claim_release(all[i]);
 	dir_registry_destroy(registry);
 }
-END_TEST
 
-START_TEST(snapshots_of_one_session_share_a_directory)
+TEST(snapshots_of_one_session_share_a_directory)
 {
 	struct dir_claim *a, *b, *c;
 
@@ -184,9 +180,8 @@ START_TEST(snapshots_of_one_session_share_a_directory)
 	dir_claim_release(a);
 	dir_registry_destroy(registry);
 }
-END_TEST
 
-START_TEST(the_oldest_shared_one_is_forgotten)
+TEST(the_oldest_shared_one_is_forgotten)
 {
 	struct dir_claim *c;
 	char path[32];
@@ -206,9 +201,8 @@ START_TEST(the_oldest_shared_one_is_forgotten)
 	}
 	dir_registry_destroy(registry);
 }
-END_TEST
 
-START_TEST(what_is_claimed_is_not_deleted)
+TEST(what_is_claimed_is_not_deleted)
 {
 	struct dir_claim *a, *b;
 	struct dir_node *n, *in;
@@ -243,7 +237,6 @@ START_TEST(what_is_claimed_is_not_deleted)
 	dir_claim_release(a);
 	dir_registry_destroy(registry);
 }
-END_TEST
 
 #define THREADS 4
 #define ROUNDS 3000
@@ -277,7 +270,7 @@ claim_and_release(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_do_not_meet)
+TEST(threads_do_not_meet)
 {
 	unsigned first[THREADS] = { 0, 1, 2, 3 };
 	pthread_t threads[THREADS];
@@ -292,22 +285,4 @@ START_TEST(threads_do_not_meet)
 	/* Nothing is left claimed. */
 	dir_claim_release(claim("h", 0, "h"));
 	dir_registry_destroy(registry);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ live_directories_do_not_nest, 0, 0 },
-		{ an_exact_path_has_no_other_name, 0, 0 },
-		{ names_that_are_taken_on_the_disk_are_avoided, 0, 0 },
-		{ ten_thousand_of_one_name, 0, 0 },
-		{ snapshots_of_one_session_share_a_directory, 0, 0 },
-		{ the_oldest_shared_one_is_forgotten, 0, 0 },
-		{ what_is_claimed_is_not_deleted, 0, 0 },
-		{ threads_do_not_meet, 0, 0 },
-	};
-
-	return unit_run("dir_registry", units, ARRAY_LEN(units));
 }

@@ -66,7 +66,7 @@ static const enum chunk_place places[] = { CHUNK_AT_OLD, CHUNK_AT_ROOT,
 	CHUNK_AT_NAME, CHUNK_AT_ARCHIVE };
 
 /* Each move, and a file of the next chunk at the path where it was. */
-START_TEST(it_is_found_where_its_chunk_is)
+TEST(it_is_found_where_its_chunk_is)
 {
 	struct chunk *next;
 
@@ -84,10 +84,9 @@ START_TEST(it_is_found_where_its_chunk_is)
 	chunk_put(next);
 	end();
 }
-END_TEST
 
 /* Removed; another folder is at its path (1), a link (2), a file (3). */
-START_TEST(what_stands_in_its_place_is_not_opened)
+TEST_ROWS(what_stands_in_its_place_is_not_opened, 4)
 {
 	begin();
 	ck_assert_int_eq(unlink(scratch_path("h/s/ust/0/file")), 0);
@@ -106,10 +105,9 @@ START_TEST(what_stands_in_its_place_is_not_opened)
 	assert_gone();
 	end();
 }
-END_TEST
 
 /* The session is gone, and its name is free; the folder is not. */
-START_TEST(it_outlives_its_session_and_not_the_claim)
+TEST(it_outlives_its_session_and_not_the_claim)
 {
 	begin();
 	ck_assert(session_dir_is_foreign(test_store.base, "h/s"));
@@ -121,10 +119,9 @@ START_TEST(it_outlives_its_session_and_not_the_claim)
 	assert_found();
 	end();
 }
-END_TEST
 
 /* A clear, and a new chunk at the same place. */
-START_TEST(a_deleted_one_is_gone_whatever_comes_after_it)
+TEST(a_deleted_one_is_gone_whatever_comes_after_it)
 {
 	unsigned budget = 100;
 	struct chunk *next;
@@ -143,7 +140,6 @@ START_TEST(a_deleted_one_is_gone_whatever_comes_after_it)
 	chunk_put(next);
 	end();
 }
-END_TEST
 
 static struct published is_over;
 
@@ -170,7 +166,7 @@ look(void *arg)
 	return NULL;
 }
 
-START_TEST(a_reader_never_takes_a_move_for_a_removal)
+TEST(a_reader_never_takes_a_move_for_a_removal)
 {
 	unsigned found = 0;
 	pthread_t reader;
@@ -186,19 +182,10 @@ START_TEST(a_reader_never_takes_a_move_for_a_removal)
 	ck_assert_uint_gt(found, 0);
 	end();
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ it_is_found_where_its_chunk_is, 0, 0 },
-		{ what_stands_in_its_place_is_not_opened, 4, 0 },
-		{ it_outlives_its_session_and_not_the_claim, 0, 0 },
-		{ a_deleted_one_is_gone_whatever_comes_after_it, 0, 0 },
-		{ a_reader_never_takes_a_move_for_a_removal, 0, 0 },
-	};
-
 	rcu_register_thread();
-	return unit_run("folder", units, ARRAY_LEN(units));
+	return unit_run();
 }

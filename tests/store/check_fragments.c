@@ -62,7 +62,7 @@ static const struct {
 };
 
 /* STRIDE is prime, and so no divisor of the number of pieces. */
-START_TEST(pieces_in_any_order_make_the_packet)
+TEST_ROWS(pieces_in_any_order_make_the_packet, ARRAY_LEN(shapes))
 {
 	static const uint32_t strides[] = { 1, 7919, 104729 };
 	const uint32_t size = shapes[_i].size, fragment = shapes[_i].fragment;
@@ -93,9 +93,8 @@ START_TEST(pieces_in_any_order_make_the_packet)
 	}
 	end();
 }
-END_TEST
 
-START_TEST(a_claim_costs_bits_and_pointers)
+TEST(a_claim_costs_bits_and_pointers)
 {
 	struct fragments *f;
 
@@ -108,9 +107,8 @@ START_TEST(a_claim_costs_bits_and_pointers)
 	fragments_destroy(&pool, f);
 	end();
 }
-END_TEST
 
-START_TEST(holes_are_runs_of_missing_pieces)
+TEST(holes_are_runs_of_missing_pieces)
 {
 	struct fragments *f;
 	uint32_t first, count;
@@ -132,9 +130,8 @@ START_TEST(holes_are_runs_of_missing_pieces)
 	fragments_destroy(&pool, f);
 	end();
 }
-END_TEST
 
-START_TEST(memory_that_fails_leaves_it_as_it_was)
+TEST(memory_that_fails_leaves_it_as_it_was)
 {
 	struct fragments *f;
 	enum status st;
@@ -155,18 +152,4 @@ START_TEST(memory_that_fails_leaves_it_as_it_was)
 	} while (st != OK);
 	ck_assert_uint_gt(n, 2);
 	end();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ pieces_in_any_order_make_the_packet, ARRAY_LEN(shapes), 0 },
-		{ a_claim_costs_bits_and_pointers, 0, 0 },
-		{ holes_are_runs_of_missing_pieces, 0, 0 },
-		{ memory_that_fails_leaves_it_as_it_was, 0, 0 },
-	};
-
-	return unit_run("fragments", units, ARRAY_LEN(units));
 }

@@ -111,7 +111,7 @@ write_some(void)
 	journal_remove_file(j, &closed);
 }
 
-START_TEST(torn_tails_are_cut_after_a_kill)
+TEST(torn_tails_are_cut_after_a_kill)
 {
 	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
@@ -135,9 +135,8 @@ START_TEST(torn_tails_are_cut_after_a_kill)
 	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(the_journal_of_one_that_lives_is_left_alone)
+TEST(the_journal_of_one_that_lives_is_left_alone)
 {
 	struct relpath *path = path_of("h");
 	struct journal_root r = { .path = path };
@@ -160,10 +159,9 @@ START_TEST(the_journal_of_one_that_lives_is_left_alone)
 	relpath_free(path);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* It is there while a file is open, and at no other time. */
-START_TEST(it_comes_with_the_first_file_and_goes_with_the_last)
+TEST(it_comes_with_the_first_file_and_goes_with_the_last)
 {
 	struct relpath *paths[] = { path_of("a"), path_of("b") };
 	struct journal_root roots[] = { { .path = paths[0] },
@@ -203,7 +201,6 @@ START_TEST(it_comes_with_the_first_file_and_goes_with_the_last)
 	relpath_free(paths[1]);
 	test_store_close(&test_store);
 }
-END_TEST
 
 static void
 die_between_two(void)
@@ -223,7 +220,7 @@ die_between_two(void)
 	}
 }
 
-START_TEST(after_it_was_gone_it_is_as_good_as_before)
+TEST(after_it_was_gone_it_is_as_good_as_before)
 {
 	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
@@ -235,11 +232,10 @@ START_TEST(after_it_was_gone_it_is_as_good_as_before)
 	ck_assert_str_eq(scratch_read("h/s/f"), "12345");
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Another relay starts while this one's journal comes and goes: it takes none
  * that is in use, also in the moment when it is not locked yet. */
-START_TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
+TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 {
 	struct relpath *path = path_of("h");
 	struct journal_root r = { .path = path };
@@ -270,7 +266,6 @@ START_TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 	relpath_free(path);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Writing fails as on a full disk; nothing else here writes. */
 static void
@@ -307,7 +302,7 @@ write_on_a_full_disk(void)
 	MUST(journals() == 1);
 }
 
-START_TEST(what_found_no_room_is_entered_later)
+TEST(what_found_no_room_is_entered_later)
 {
 	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
@@ -317,7 +312,6 @@ START_TEST(what_found_no_room_is_entered_later)
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Sessions one after another, each on a full disk: one warning, and nothing is
  * left. */
@@ -351,7 +345,7 @@ come_and_go_on_a_full_disk(void)
 	MUST(journals() == 1);
 }
 
-START_TEST(what_found_no_room_is_forgotten_when_it_is_closed)
+TEST(what_found_no_room_is_forgotten_when_it_is_closed)
 {
 	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
@@ -361,7 +355,6 @@ START_TEST(what_found_no_room_is_forgotten_when_it_is_closed)
 	ck_assert_str_eq(scratch_read("h/f"), "1234");
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* A path of several slots, and slots used again. */
 static char long_path[600];
@@ -389,7 +382,7 @@ use_many_slots(void)
 	journal_set_length(j, &last, 2);
 }
 
-START_TEST(long_paths_and_used_slots_are_found_again)
+TEST(long_paths_and_used_slots_are_found_again)
 {
 	test_store_open(&test_store, 10);
 	for (int i = 0; i < 5; i++) {
@@ -410,10 +403,9 @@ START_TEST(long_paths_and_used_slots_are_found_again)
 	}
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Whatever stands in the file, recovery ends and harms nobody. */
-START_TEST(forged_journals_do_no_harm)
+TEST_ROWS(forged_journals_do_no_harm, 40)
 {
 	enum { SLOTS = 16 };
 	struct journal_slot slots[SLOTS] = { 0 };
@@ -449,9 +441,8 @@ START_TEST(forged_journals_do_no_harm)
 	ck_assert_uint_eq(journals(), 0);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(what_only_looks_like_a_journal_does_no_harm)
+TEST(what_only_looks_like_a_journal_does_no_harm)
 {
 	test_store_open(&test_store, 10);
 	scratch_write("precious", "12345678");
@@ -464,7 +455,6 @@ START_TEST(what_only_looks_like_a_journal_does_no_harm)
 	ck_assert_str_eq(scratch_read("precious"), "12345678");
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* A relay that writes until it is killed: packets of 1000 bytes that say
  * which they are, records behind them. */
@@ -528,7 +518,7 @@ check_whole(const char *data_name, const char *index_name)
 	free(data.p);
 }
 
-START_TEST(killed_at_any_instant_both_files_are_whole)
+TEST_ROWS(killed_at_any_instant_both_files_are_whole, 40)
 {
 	const struct timespec wait = { .tv_nsec = 20000 +
 						  _i * 137000 % 7000000 };
@@ -556,7 +546,6 @@ START_TEST(killed_at_any_instant_both_files_are_whole)
 	relpath_free(wanted);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Sessions of one packet, one after another; each file is whole when the
  * journal goes. */
@@ -582,7 +571,7 @@ record_and_close_for_ever(void)
 	}
 }
 
-START_TEST(killed_while_files_come_and_go_all_are_whole)
+TEST_ROWS(killed_while_files_come_and_go_all_are_whole, 40)
 {
 	const struct timespec wait = { .tv_nsec = 20000 +
 						  _i * 237000 % 9000000 };
@@ -615,7 +604,6 @@ START_TEST(killed_while_files_come_and_go_all_are_whole)
 	relpath_free(wanted);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* A journal that a relay left, perhaps before the machine was started: one file
  * "h/f", whose first 5 bytes are complete, and 3 were synced. */
@@ -683,7 +671,7 @@ __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 	return 0;
 }
 
-START_TEST(lengths_count_only_where_they_are_true)
+TEST_ROWS(lengths_count_only_where_they_are_true, ARRAY_LEN(lefts))
 {
 	const struct left *l = &lefts[_i];
 
@@ -701,7 +689,6 @@ START_TEST(lengths_count_only_where_they_are_true)
 	ck_assert_uint_eq(journals(), 0);
 	test_store_close(&test_store);
 }
-END_TEST
 
 static void
 begin(void *arg)
@@ -710,7 +697,7 @@ begin(void *arg)
 }
 
 /* A start does not wait for it longer than it wants to; and ends it early. */
-START_TEST(a_recovery_may_go_on_in_its_thread)
+TEST_ROWS(a_recovery_may_go_on_in_its_thread, 20)
 {
 	struct published n_begun = { 0 };
 	struct recovery_thread *r;
@@ -733,28 +720,10 @@ START_TEST(a_recovery_may_go_on_in_its_thread)
 	ck_assert_uint_eq(published(&n_begun), 2);
 	test_store_close(&test_store);
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ torn_tails_are_cut_after_a_kill, 0, 0 },
-		{ the_journal_of_one_that_lives_is_left_alone, 0, 0 },
-		{ it_comes_with_the_first_file_and_goes_with_the_last, 0, 0 },
-		{ after_it_was_gone_it_is_as_good_as_before, 0, 0 },
-		{ one_that_comes_is_not_taken_for_one_of_the_dead, 0, 0 },
-		{ what_found_no_room_is_entered_later, 0, 0 },
-		{ what_found_no_room_is_forgotten_when_it_is_closed, 0, 0 },
-		{ long_paths_and_used_slots_are_found_again, 0, 0 },
-		{ forged_journals_do_no_harm, 40, 0 },
-		{ what_only_looks_like_a_journal_does_no_harm, 0, 0 },
-		{ lengths_count_only_where_they_are_true, ARRAY_LEN(lefts), 0 },
-		{ a_recovery_may_go_on_in_its_thread, 20, 0 },
-		{ killed_at_any_instant_both_files_are_whole, 40, 0 },
-		{ killed_while_files_come_and_go_all_are_whole, 40, 0 },
-	};
-
 	log_set_level(LOG_ERROR);
-	return unit_run("journal", units, ARRAY_LEN(units));
+	return unit_run();
 }

@@ -103,7 +103,7 @@ journals(void)
 
 /* The kernel tells of bytes that it could not write once. Later rounds say
  * nothing of them, but count for other files. */
-START_TEST(a_round_that_failed_is_not_made_good_by_the_next)
+TEST(a_round_that_failed_is_not_made_good_by_the_next)
 {
 	struct relpath *path = path_of("h/s");
 	struct journal_root root = { .path = path };
@@ -151,10 +151,9 @@ START_TEST(a_round_that_failed_is_not_made_good_by_the_next)
 	end(j);
 	relpath_free(path);
 }
-END_TEST
 
 /* A write that came before a failure, and is noted after it. */
-START_TEST(what_is_noted_after_a_failure_may_be_of_before)
+TEST(what_is_noted_after_a_failure_may_be_of_before)
 {
 	struct relpath *path = path_of("h/s");
 	struct journal_root root = { .path = path };
@@ -173,11 +172,10 @@ START_TEST(what_is_noted_after_a_failure_may_be_of_before)
 	end(j);
 	relpath_free(path);
 }
-END_TEST
 
 /* With an hour between two rounds, files that come and go get one early: the
  * journal stays small, and in the end it is gone. */
-START_TEST(many_files_do_not_fill_the_journal)
+TEST(many_files_do_not_fill_the_journal)
 {
 	struct relpath *path = path_of("h/s");
 	struct journal_root root = { .path = path };
@@ -202,17 +200,4 @@ START_TEST(many_files_do_not_fill_the_journal)
 	journal_remove_file(j, &first);
 	end(j);
 	relpath_free(path);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_round_that_failed_is_not_made_good_by_the_next, 0, 0 },
-		{ what_is_noted_after_a_failure_may_be_of_before, 0, 0 },
-		{ many_files_do_not_fill_the_journal, 0, 0 },
-	};
-
-	return unit_run("journal_sync", units, ARRAY_LEN(units));
 }

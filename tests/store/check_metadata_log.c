@@ -39,7 +39,7 @@ assert_file(uint64_t length, const struct folder *want)
 	ck_assert_uint_eq(metadata_log_length(log_), length);
 }
 
-START_TEST(a_log_without_a_file)
+TEST(a_log_without_a_file)
 {
 	open_log();
 	assert_file(0, NULL);
@@ -48,9 +48,8 @@ START_TEST(a_log_without_a_file)
 	ck_assert(!metadata_log_is_ended(log_));
 	close_log();
 }
-END_TEST
 
-START_TEST(it_grows_and_begins_again)
+TEST(it_grows_and_begins_again)
 {
 	open_log();
 	ck_assert_int_eq(metadata_log_begin(log_, folders[0]), OK);
@@ -68,7 +67,6 @@ START_TEST(it_grows_and_begins_again)
 	assert_file(8192, folders[1]);
 	close_log();
 }
-END_TEST
 
 static bool
 has_class(void)
@@ -81,7 +79,7 @@ has_class(void)
 }
 
 /* What is there now, and what a reader may have had before a clear. */
-START_TEST(classes_are_of_what_is_there)
+TEST(classes_are_of_what_is_there)
 {
 	const char class[] = "stream { id = 1; };";
 
@@ -100,9 +98,8 @@ START_TEST(classes_are_of_what_is_there)
 	ck_assert(metadata_log_has_class(log_, 1));
 	close_log();
 }
-END_TEST
 
-START_TEST(waiters_are_taken_once)
+TEST(waiters_are_taken_once)
 {
 	open_log();
 	ck_assert_uint_eq(metadata_log_take_waiters(log_), 0);
@@ -111,7 +108,6 @@ START_TEST(waiters_are_taken_once)
 	ck_assert_uint_eq(metadata_log_take_waiters(log_), 0);
 	close_log();
 }
-END_TEST
 
 #define STRESS 20000
 
@@ -132,7 +128,7 @@ write_metadata(void *arg)
 	return NULL;
 }
 
-START_TEST(a_length_belongs_to_its_folder)
+TEST(a_length_belongs_to_its_folder)
 {
 	struct metadata_view view;
 	pthread_t writer;
@@ -154,19 +150,4 @@ START_TEST(a_length_belongs_to_its_folder)
 	assert_file(103, folders[1]);
 	rcu_unregister_thread();
 	close_log();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_log_without_a_file, 0, 0 },
-		{ it_grows_and_begins_again, 0, 0 },
-		{ classes_are_of_what_is_there, 0, 0 },
-		{ waiters_are_taken_once, 0, 0 },
-		{ a_length_belongs_to_its_folder, 0, 0 },
-	};
-
-	return unit_run("metadata_log", units, ARRAY_LEN(units));
 }

@@ -102,7 +102,7 @@ open_notes(unsigned n_rows)
 	return n;
 }
 
-START_TEST(rows_come_back)
+TEST(rows_come_back)
 {
 	struct notes_row before = rows[1];
 	struct notes *n;
@@ -140,7 +140,6 @@ START_TEST(rows_come_back)
 	ck_assert(!scratch_exists(name) && !scratch_exists(wal));
 	scratch_close();
 }
-END_TEST
 
 /* In a child: write and tell of each flush, until the kill. */
 static void
@@ -163,7 +162,7 @@ write_on(int to)
 	}
 }
 
-START_TEST(killed_anywhere_it_goes_on)
+TEST(killed_anywhere_it_goes_on)
 {
 	int pipe_fds[2], status;
 	struct notes *n;
@@ -192,9 +191,8 @@ START_TEST(killed_anywhere_it_goes_on)
 		scratch_close();
 	}
 }
-END_TEST
 
-START_TEST(one_relay_has_the_file)
+TEST(one_relay_has_the_file)
 {
 	struct notes *a, *b;
 	pid_t child;
@@ -216,9 +214,8 @@ START_TEST(one_relay_has_the_file)
 	notes_close(open_notes(1));
 	scratch_close();
 }
-END_TEST
 
-START_TEST(a_file_that_was_removed_is_missed)
+TEST(a_file_that_was_removed_is_missed)
 {
 	struct notes *n;
 
@@ -235,10 +232,9 @@ START_TEST(a_file_that_was_removed_is_missed)
 	ck_assert_str_eq(scratch_read(name), "x");
 	scratch_close();
 }
-END_TEST
 
 /* Another directory at the same path has notes of its own. */
-START_TEST(notes_belong_to_one_directory)
+TEST(notes_belong_to_one_directory)
 {
 	struct notes *n;
 
@@ -253,7 +249,6 @@ START_TEST(notes_belong_to_one_directory)
 	notes_close(open_notes(1));
 	scratch_close();
 }
-END_TEST
 
 static void
 refuse(enum status want)
@@ -266,7 +261,7 @@ refuse(enum status want)
 }
 
 /* The relay uses no file that it did not make, and leaves it alone. */
-START_TEST(foreign_files_stay)
+TEST(foreign_files_stay)
 {
 	struct notes *n;
 	char text[200];
@@ -292,20 +287,4 @@ START_TEST(foreign_files_stay)
 	ck_assert_int_eq(try_open(&n), E_MALFORMED);
 	ck_assert_str_eq(scratch_read(name), text);
 	scratch_close();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ rows_come_back, 0, 0 },
-		{ killed_anywhere_it_goes_on, 0, 0 },
-		{ one_relay_has_the_file, 0, 0 },
-		{ a_file_that_was_removed_is_missed, 0, 0 },
-		{ notes_belong_to_one_directory, 0, 0 },
-		{ foreign_files_stay, 0, 0 },
-	};
-
-	return unit_run("notes", units, ARRAY_LEN(units));
 }

@@ -38,7 +38,7 @@ errno_of_opening(const char *name)
 	return WEXITSTATUS(status);
 }
 
-START_TEST(the_reason_is_that_of_what_could_not_be_made)
+TEST(the_reason_is_that_of_what_could_not_be_made)
 {
 	scratch_open();
 	ck_assert_int_eq(chmod(scratch_path(""), 0755), 0);
@@ -57,7 +57,6 @@ START_TEST(the_reason_is_that_of_what_could_not_be_made)
 	ck_assert_int_eq(rmdir(scratch_path("locked")), 0);
 	scratch_close();
 }
-END_TEST
 
 static void
 open_output(struct output **out, const char *name)
@@ -68,7 +67,7 @@ open_output(struct output **out, const char *name)
 	ck_assert_int_eq(output_create(out, fd, true, NULL), OK);
 }
 
-START_TEST(what_took_its_place_is_noticed)
+TEST(what_took_its_place_is_noticed)
 {
 	struct output *o;
 
@@ -89,7 +88,6 @@ START_TEST(what_took_its_place_is_noticed)
 	output_put(o);
 	scratch_close();
 }
-END_TEST
 
 static void
 unlink_journals(const char *name)
@@ -105,7 +103,7 @@ unlink_journals(const char *name)
 	(void)closedir(d);
 }
 
-START_TEST(a_journal_that_was_removed_is_noticed)
+TEST(a_journal_that_was_removed_is_noticed)
 {
 	struct relpath *h = path_of("h");
 	struct journal_root root = { .path = h };
@@ -124,7 +122,6 @@ START_TEST(a_journal_that_was_removed_is_noticed)
 	relpath_free(h);
 	scratch_close();
 }
-END_TEST
 
 /* What a journal of the directory NAME says of syncs. */
 static uint32_t
@@ -171,7 +168,7 @@ point_to(const char *to)
 	ck_assert_int_eq(symlink(to, scratch_path("out")), 0);
 }
 
-START_TEST(another_file_system_is_not_synced)
+TEST(another_file_system_is_not_synced)
 {
 	char other[] = "/dev/shm/check_output.XXXXXX";
 	struct published memory = { 0 };
@@ -210,10 +207,9 @@ START_TEST(another_file_system_is_not_synced)
 	(void)rmdir(other);
 	scratch_close();
 }
-END_TEST
 
 /* Sessions come while it is out of reach. */
-START_TEST(that_it_is_gone_is_not_told_for_each_session)
+TEST(that_it_is_gone_is_not_told_for_each_session)
 {
 	struct published memory = { 0 };
 	struct store_config config = { .max_files = 8, .memory = &memory };
@@ -235,19 +231,4 @@ START_TEST(that_it_is_gone_is_not_told_for_each_session)
 	store_destroy(s);
 	close(config.base_fd);
 	scratch_close();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ the_reason_is_that_of_what_could_not_be_made, 0, 0 },
-		{ what_took_its_place_is_noticed, 0, 0 },
-		{ a_journal_that_was_removed_is_noticed, 0, 0 },
-		{ another_file_system_is_not_synced, 0, 0 },
-		{ that_it_is_gone_is_not_told_for_each_session, 0, 0 },
-	};
-
-	return unit_run("output", units, ARRAY_LEN(units));
 }

@@ -26,7 +26,7 @@ fill(struct packet *p, size_t n)
 	}
 }
 
-START_TEST(memory_follows_what_arrived_not_what_was_claimed)
+TEST(memory_follows_what_arrived_not_what_was_claimed)
 {
 	struct packet *p;
 
@@ -43,9 +43,8 @@ START_TEST(memory_follows_what_arrived_not_what_was_claimed)
 	ck_assert_uint_eq(published(&account), 0);
 	packet_pool_free(&pool);
 }
-END_TEST
 
-START_TEST(a_sender_of_large_packets_gets_large_blocks)
+TEST(a_sender_of_large_packets_gets_large_blocks)
 {
 	struct packet *p;
 	uint8_t *at;
@@ -58,9 +57,8 @@ START_TEST(a_sender_of_large_packets_gets_large_blocks)
 	packet_destroy(&pool, p);
 	packet_pool_free(&pool);
 }
-END_TEST
 
-START_TEST(copies_stop_at_the_end_of_the_packet)
+TEST(copies_stop_at_the_end_of_the_packet)
 {
 	static uint8_t bytes[200000];
 	struct packet *p;
@@ -88,17 +86,15 @@ START_TEST(copies_stop_at_the_end_of_the_packet)
 	packet_destroy(&pool, p);
 	packet_pool_free(&pool);
 }
-END_TEST
 
-START_TEST(lengths_are_64_bits)
+TEST(lengths_are_64_bits)
 {
 	struct packet p = { .size = UINT32_MAX, .padding = UINT32_MAX };
 
 	ck_assert_uint_eq(packet_length(&p), UINT64_C(2) * UINT32_MAX);
 }
-END_TEST
 
-START_TEST(in_steady_state_nothing_is_allocated)
+TEST(in_steady_state_nothing_is_allocated)
 {
 	static uint8_t bytes[70000];
 	unsigned long before = 0;
@@ -118,9 +114,8 @@ START_TEST(in_steady_state_nothing_is_allocated)
 	ck_assert_uint_eq(pool.slab.cached, 0);
 	packet_pool_free(&pool);
 }
-END_TEST
 
-START_TEST(without_memory_there_is_no_room)
+TEST(without_memory_there_is_no_room)
 {
 	struct packet *p;
 	uint8_t *at = NULL;
@@ -146,20 +141,4 @@ START_TEST(without_memory_there_is_no_room)
 	packet_destroy(&pool, NULL);
 	packet_pool_free(&pool);
 	ck_assert_uint_eq(published(&account), 0);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ memory_follows_what_arrived_not_what_was_claimed, 0, 0 },
-		{ a_sender_of_large_packets_gets_large_blocks, 0, 0 },
-		{ copies_stop_at_the_end_of_the_packet, 0, 0 },
-		{ lengths_are_64_bits, 0, 0 },
-		{ in_steady_state_nothing_is_allocated, 0, 0 },
-		{ without_memory_there_is_no_room, 0, 0 },
-	};
-
-	return unit_run("packet", units, ARRAY_LEN(units));
 }

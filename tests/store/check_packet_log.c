@@ -112,7 +112,7 @@ assert_gone(uint64_t pos)
 	ck_assert_int_eq(packet_log_place(log_, pos, &place), E_NOENT);
 }
 
-START_TEST(a_new_log_is_empty)
+TEST(a_new_log_is_empty)
 {
 	struct index_record rec;
 	struct log_view view;
@@ -128,10 +128,9 @@ START_TEST(a_new_log_is_empty)
 	assert_gone(0);
 	close_log();
 }
-END_TEST
 
 /* From the first one on that comes after a reader has asked. */
-START_TEST(the_newest_records_are_in_memory)
+TEST(the_newest_records_are_in_memory)
 {
 	struct index_record rec;
 
@@ -154,9 +153,8 @@ START_TEST(the_newest_records_are_in_memory)
 	}
 	close_log();
 }
-END_TEST
 
-START_TEST(each_position_has_its_file)
+TEST(each_position_has_its_file)
 {
 	open_log();
 	add_file(0, 1);
@@ -173,9 +171,8 @@ START_TEST(each_position_has_its_file)
 	assert_place(4, 1, 3);
 	close_log();
 }
-END_TEST
 
-START_TEST(an_overwritten_file_moves_the_start)
+TEST(an_overwritten_file_moves_the_start)
 {
 	open_log();
 	for (uint64_t n = 0; n < 3; n++) {
@@ -196,9 +193,8 @@ START_TEST(an_overwritten_file_moves_the_start)
 	assert_place(4, 2, 4);
 	close_log();
 }
-END_TEST
 
-START_TEST(a_ring_of_one_file_starts_where_it_ends)
+TEST(a_ring_of_one_file_starts_where_it_ends)
 {
 	open_log();
 	add_file(0, 1);
@@ -212,10 +208,9 @@ START_TEST(a_ring_of_one_file_starts_where_it_ends)
 	assert_place(4, 0, 4);
 	close_log();
 }
-END_TEST
 
 /* A stream of many files leaves room for others, and keeps its newest. */
-START_TEST(many_files_are_no_more_than_the_limit)
+TEST(many_files_are_no_more_than_the_limit)
 {
 	struct packet_log *many;
 
@@ -249,10 +244,9 @@ START_TEST(many_files_are_no_more_than_the_limit)
 	close_log();
 	packet_log_limit_files(0);
 }
-END_TEST
 
 /* A file of the ring comes again and again while memory is used up. */
-START_TEST(a_file_goes_without_memory)
+TEST(a_file_goes_without_memory)
 {
 	open_log();
 	add_file(0, 1);
@@ -269,11 +263,10 @@ START_TEST(a_file_goes_without_memory)
 	}
 	close_log();
 }
-END_TEST
 
 /* Two chunks have a file 0 while a clear is under way: the one that goes is
  * the one of the chunk that is written. */
-START_TEST(a_file_is_dropped_in_its_own_chunk)
+TEST(a_file_is_dropped_in_its_own_chunk)
 {
 	open_log();
 	add_file(0, 1);
@@ -290,9 +283,8 @@ START_TEST(a_file_is_dropped_in_its_own_chunk)
 	ck_assert_uint_eq(packet_log_start(log_), 4);
 	close_log();
 }
-END_TEST
 
-START_TEST(a_cleared_chunk_moves_the_start)
+TEST(a_cleared_chunk_moves_the_start)
 {
 	open_log();
 	add_file(0, 1);
@@ -313,7 +305,6 @@ START_TEST(a_cleared_chunk_moves_the_start)
 	ck_assert_uint_eq(packet_log_count(log_), 5);
 	close_log();
 }
-END_TEST
 
 static void
 assert_beacon(uint64_t want)
@@ -328,7 +319,7 @@ assert_beacon(uint64_t want)
 }
 
 /* live 2.7, as 2.15: beacons count from the start. */
-START_TEST(a_beacon_counts_before_the_first_packet)
+TEST(a_beacon_counts_before_the_first_packet)
 {
 	open_log();
 	packet_log_beacon(log_, 5, CTF_STREAM);
@@ -337,9 +328,8 @@ START_TEST(a_beacon_counts_before_the_first_packet)
 	assert_beacon(7);
 	close_log();
 }
-END_TEST
 
-START_TEST(a_beacon_never_goes_back)
+TEST(a_beacon_never_goes_back)
 {
 	open_log();
 	packet_log_beacon(log_, 500, CTF_STREAM);
@@ -349,9 +339,8 @@ START_TEST(a_beacon_never_goes_back)
 	assert_beacon(500);
 	close_log();
 }
-END_TEST
 
-START_TEST(a_beacon_is_never_below_the_last_packet)
+TEST(a_beacon_is_never_below_the_last_packet)
 {
 	open_log();
 	add_file(0, 1);
@@ -364,9 +353,8 @@ START_TEST(a_beacon_is_never_below_the_last_packet)
 	ck_assert_int_eq(look(1), LOG_PACKET);
 	close_log();
 }
-END_TEST
 
-START_TEST(what_is_on_its_way_ends_a_beacon)
+TEST(what_is_on_its_way_ends_a_beacon)
 {
 	struct log_view view;
 
@@ -381,10 +369,9 @@ START_TEST(what_is_on_its_way_ends_a_beacon)
 	ck_assert_int_eq(look(1), LOG_RETRY);
 	close_log();
 }
-END_TEST
 
 /* A change of it aborts babeltrace2 (live 6, P4). */
-START_TEST(the_first_ctf_stream_class_stays)
+TEST(the_first_ctf_stream_class_stays)
 {
 	struct log_view view;
 
@@ -397,9 +384,8 @@ START_TEST(the_first_ctf_stream_class_stays)
 	ck_assert_uint_eq(view.ctf_stream, CTF_STREAM);
 	close_log();
 }
-END_TEST
 
-START_TEST(the_end_comes_after_the_last_packet)
+TEST(the_end_comes_after_the_last_packet)
 {
 	open_log();
 	add_file(0, 1);
@@ -413,9 +399,8 @@ START_TEST(the_end_comes_after_the_last_packet)
 	ck_assert_int_eq(look(9), LOG_END);
 	close_log();
 }
-END_TEST
 
-START_TEST(waiters_are_taken_once)
+TEST(waiters_are_taken_once)
 {
 	open_log();
 	ck_assert_uint_eq(packet_log_take_waiters(log_), 0);
@@ -426,7 +411,6 @@ START_TEST(waiters_are_taken_once)
 	ck_assert_uint_eq(packet_log_take_waiters(log_), 0);
 	close_log();
 }
-END_TEST
 
 /*
  * A writer and readers without pause: files of eight packets in a ring of
@@ -534,7 +518,7 @@ read_packets(void *arg)
 	return NULL;
 }
 
-START_TEST(readers_beside_the_writer_see_whole_packets_in_order)
+TEST(readers_beside_the_writer_see_whole_packets_in_order)
 {
 	struct reader_seen seen[2] = { { 0 } };
 	pthread_t writer, readers[2];
@@ -553,31 +537,4 @@ START_TEST(readers_beside_the_writer_see_whole_packets_in_order)
 		ck_assert_uint_gt(seen[i].packets, 0);
 	}
 	close_log();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_new_log_is_empty, 0, 0 },
-		{ the_newest_records_are_in_memory, 0, 0 },
-		{ each_position_has_its_file, 0, 0 },
-		{ an_overwritten_file_moves_the_start, 0, 0 },
-		{ a_ring_of_one_file_starts_where_it_ends, 0, 0 },
-		{ a_file_goes_without_memory, 0, 0 },
-		{ many_files_are_no_more_than_the_limit, 0, 0 },
-		{ a_file_is_dropped_in_its_own_chunk, 0, 0 },
-		{ a_cleared_chunk_moves_the_start, 0, 0 },
-		{ a_beacon_counts_before_the_first_packet, 0, 0 },
-		{ a_beacon_never_goes_back, 0, 0 },
-		{ a_beacon_is_never_below_the_last_packet, 0, 0 },
-		{ what_is_on_its_way_ends_a_beacon, 0, 0 },
-		{ the_first_ctf_stream_class_stays, 0, 0 },
-		{ the_end_comes_after_the_last_packet, 0, 0 },
-		{ waiters_are_taken_once, 0, 0 },
-		{ readers_beside_the_writer_see_whole_packets_in_order, 0, 0 },
-	};
-
-	return unit_run("packet_log", units, ARRAY_LEN(units));
 }

@@ -544,7 +544,7 @@ one_cut(uint64_t seed, enum store_sync sync)
 	test_store_close(&test_store);
 }
 
-START_TEST(what_was_synced_is_there_and_the_index_never_ahead)
+TEST_ROWS(what_was_synced_is_there_and_the_index_never_ahead, MODES)
 {
 	static const enum store_sync modes[] = { STORE_SYNC_PACKET,
 		STORE_SYNC_CLOSE, STORE_SYNC_TIME, STORE_SYNC_NONE };
@@ -569,16 +569,10 @@ START_TEST(what_was_synced_is_there_and_the_index_never_ahead)
 	(void)fprintf(stderr, ": the last one\n");
 	(void)munmap(told, sizeof(*told));
 }
-END_TEST
 
 int
 main(void)
 {
-	const struct unit units[] = {
-		{ what_was_synced_is_there_and_the_index_never_ahead, MODES,
-		    0 },
-	};
-
 	log_set_level(LOG_ERROR);
-	return unit_run("power_cut", units, ARRAY_LEN(units));
+	return unit_run();
 }

@@ -152,7 +152,7 @@ step(const char *word)
 	}
 }
 
-START_TEST(stories_end_as_told)
+TEST_ROWS(stories_end_as_told, ARRAY_LEN(stories))
 {
 	char *text = strdup(stories[_i]), *save, *word;
 
@@ -163,9 +163,8 @@ START_TEST(stories_end_as_told)
 	free(text);
 	end();
 }
-END_TEST
 
-START_TEST(without_records_bytes_are_enough)
+TEST(without_records_bytes_are_enough)
 {
 	begin(false);
 	ck_assert_int_eq(data(4), OK);
@@ -177,11 +176,10 @@ START_TEST(without_records_bytes_are_enough)
 	ck_assert_uint_eq(pop(), 6);
 	end();
 }
-END_TEST
 
 /* A peer chooses its numbers: each of these is accepted, and the distance
  * between some of them is more than a signed number holds. */
-START_TEST(numbers_may_jump_across_half_of_their_range)
+TEST(numbers_may_jump_across_half_of_their_range)
 {
 	static const uint64_t jumps[][2] = { { 16, 16 },
 		{ 0x800000000000000f, 0x800000000000000f }, { 8, 8 },
@@ -198,9 +196,8 @@ START_TEST(numbers_may_jump_across_half_of_their_range)
 	}
 	end();
 }
-END_TEST
 
-START_TEST(records_that_wait_are_limited)
+TEST(records_that_wait_are_limited)
 {
 	begin(true);
 	for (uint64_t i = 0; i < REORDER_RECORDS_MAX; i++)
@@ -211,10 +208,9 @@ START_TEST(records_that_wait_are_limited)
 	ck_assert_int_eq(record(REORDER_RECORDS_MAX), OK);
 	end();
 }
-END_TEST
 
 /* Half of all records that may wait are behind each of many gaps. */
-START_TEST(a_gap_does_not_cost_what_waits_behind_it)
+TEST(a_gap_does_not_cost_what_waits_behind_it)
 {
 	const uint64_t n = REORDER_RECORDS_MAX / 2;
 	clock_t began;
@@ -237,9 +233,8 @@ START_TEST(a_gap_does_not_cost_what_waits_behind_it)
 	ck_assert_int_lt((clock() - began) / CLOCKS_PER_SEC, 1);
 	end();
 }
-END_TEST
 
-START_TEST(held_bytes_are_those_of_whole_packets_that_wait)
+TEST(held_bytes_are_those_of_whole_packets_that_wait)
 {
 	begin(true);
 	ck_assert_int_eq(record(1), OK);
@@ -254,7 +249,6 @@ START_TEST(held_bytes_are_those_of_whole_packets_that_wait)
 	ck_assert_uint_eq(reorder.held_bytes, 0);
 	packet_pool_free(&pool);
 }
-END_TEST
 
 /* UINT64_MAX: none has waited since then. */
 static uint64_t
@@ -267,7 +261,7 @@ pop_unrecorded(uint64_t since)
 	return seq;
 }
 
-START_TEST(what_waits_long_for_its_record_can_be_given_up)
+TEST(what_waits_long_for_its_record_can_be_given_up)
 {
 	begin(true);
 	for (reorder.now = 10; reorder.now < 14; reorder.now++)
@@ -284,9 +278,8 @@ START_TEST(what_waits_long_for_its_record_can_be_given_up)
 	ck_assert_uint_eq(pop_unrecorded(20), 3);
 	end();
 }
-END_TEST
 
-START_TEST(without_memory_nothing_is_lost_but_the_half_at_hand)
+TEST(without_memory_nothing_is_lost_but_the_half_at_hand)
 {
 	enum status st;
 
@@ -320,7 +313,6 @@ START_TEST(without_memory_nothing_is_lost_but_the_half_at_hand)
 			break;
 	}
 }
-END_TEST
 
 /* The same by arrays of flags. */
 #define NUMBERS 64
@@ -429,7 +421,7 @@ random_step(uint64_t *state)
 	}
 }
 
-START_TEST(any_schedule_does_what_a_simple_model_does)
+TEST(any_schedule_does_what_a_simple_model_does)
 {
 	for (uint64_t seed = 1; seed <= 300; seed++) {
 		uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15);
@@ -440,23 +432,4 @@ START_TEST(any_schedule_does_what_a_simple_model_does)
 			random_step(&state);
 		end();
 	}
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ stories_end_as_told, ARRAY_LEN(stories), 0 },
-		{ without_records_bytes_are_enough, 0, 0 },
-		{ numbers_may_jump_across_half_of_their_range, 0, 0 },
-		{ records_that_wait_are_limited, 0, 0 },
-		{ a_gap_does_not_cost_what_waits_behind_it, 0, 0 },
-		{ held_bytes_are_those_of_whole_packets_that_wait, 0, 0 },
-		{ what_waits_long_for_its_record_can_be_given_up, 0, 0 },
-		{ without_memory_nothing_is_lost_but_the_half_at_hand, 0, 0 },
-		{ any_schedule_does_what_a_simple_model_does, 0, 0 },
-	};
-
-	return unit_run("reorder", units, ARRAY_LEN(units));
 }

@@ -455,7 +455,8 @@ run(uint64_t this_seed)
 	end();
 }
 
-START_TEST(a_million_packets_do_as_the_model_says)
+TEST_ROWS(a_million_packets_do_as_the_model_says,
+    getenv("TP_TEST_LONG") != NULL ? 10 * ROWS : ROWS)
 {
 	const char *one = getenv("TP_SCHEDULE_SEED");
 	uint64_t lost = 0, late = 0, twice = 0;
@@ -474,16 +475,4 @@ START_TEST(a_million_packets_do_as_the_model_says)
 	ck_assert_uint_lt(lost, SCHEDULES * CHANNEL_PACKETS);
 	ck_assert_uint_gt(late, 1000);
 	ck_assert_uint_gt(twice, 1000);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_million_packets_do_as_the_model_says,
-		    getenv("TP_TEST_LONG") != NULL ? 10 * ROWS : ROWS, 0 },
-	};
-
-	return unit_run("schedules", units, ARRAY_LEN(units));
 }

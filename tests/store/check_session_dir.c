@@ -60,7 +60,7 @@ expect(const char *text, uint64_t sharers, const char *path)
 	session_dir_put(d);
 }
 
-START_TEST(a_new_or_empty_directory_is_taken)
+TEST(a_new_or_empty_directory_is_taken)
 {
 	test_store_open(&test_store, 10);
 	expect("h/new", 0, "h/new");
@@ -70,9 +70,8 @@ START_TEST(a_new_or_empty_directory_is_taken)
 	expect("a/b/c/d", 0, "a/b/c/d");
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(one_with_content_is_not)
+TEST(one_with_content_is_not)
 {
 	test_store_open(&test_store, 10);
 	expect("h/s", 0, "h/s");
@@ -84,9 +83,8 @@ START_TEST(one_with_content_is_not)
 	ck_assert_str_eq(scratch_read("h/s/file"), "x");
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(what_is_no_directory_is_passed_over)
+TEST_ROWS(what_is_no_directory_is_passed_over, 2)
 {
 	test_store_open(&test_store, 10);
 	expect("h/x", 0, "h/x");
@@ -99,9 +97,8 @@ START_TEST(what_is_no_directory_is_passed_over)
 	expect("h/s-1/below", 0, "h/s-1-1/below");
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(two_claims_do_not_meet)
+TEST(two_claims_do_not_meet)
 {
 	struct session_dir *a, *b, *c;
 
@@ -129,9 +126,8 @@ START_TEST(two_claims_do_not_meet)
 	session_dir_put(NULL);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(nor_do_those_of_two_processes)
+TEST_ROWS(nor_do_those_of_two_processes, 2)
 {
 	const uint64_t sharers = _i == 1 ? SNAPSHOT : 0;
 	int ready[2], done[2], status;
@@ -159,7 +155,6 @@ START_TEST(nor_do_those_of_two_processes)
 	expect("h/s", sharers, "h/s");
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* PATH, and what it is in. */
 static void
@@ -179,7 +174,7 @@ make_folders(const char *path)
 
 /* The snapshots of one session go on where they have begun, and nobody else's
  * do; a name that others want is not lost to them. */
-START_TEST(only_its_own_snapshots_are_added)
+TEST(only_its_own_snapshots_are_added)
 {
 	test_store_open(&test_store, 10);
 	expect("h/s", SNAPSHOT, "h/s");
@@ -200,12 +195,11 @@ START_TEST(only_its_own_snapshots_are_added)
 	expect("h/s", 0, "h/s");
 	test_store_close(&test_store);
 }
-END_TEST
 
 #define NAMES 2000
 
 /* Every claim takes the same number of system calls. */
-START_TEST(names_never_end)
+TEST_ROWS(names_never_end, 2)
 {
 	static struct session_dir *all[NAMES];
 	const bool have_all = _i == 0; /* at the same time */
@@ -228,10 +222,9 @@ START_TEST(names_never_end)
 		session_dir_put(all[i]);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* No session is in another one's directory, whichever came first. */
-START_TEST(directories_never_nest)
+TEST_ROWS(directories_never_nest, 2)
 {
 	struct session_dir *in, *out;
 
@@ -246,10 +239,9 @@ START_TEST(directories_never_nest)
 	session_dir_put(out);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* All who share the removed one get the same new one. */
-START_TEST(a_removed_one_is_made_again_once)
+TEST_ROWS(a_removed_one_is_made_again_once, 2)
 {
 	const bool is_snapshot = _i == 1;
 	struct session_dir *a, *b, *c;
@@ -280,11 +272,10 @@ START_TEST(a_removed_one_is_made_again_once)
 	session_dir_put(b);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* A directory of another session is not entered: each of them on the way gets a
  * suffix, and no folder is left out. */
-START_TEST(ancestors_that_are_taken_get_suffixes)
+TEST(ancestors_that_are_taken_get_suffixes)
 {
 	test_store_open(&test_store, 10);
 	make_folders("h/a/ust");
@@ -298,9 +289,8 @@ START_TEST(ancestors_that_are_taken_get_suffixes)
 	expect("h/a/b/c/d", 0, "h/a-2/b-2/c/d");
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(a_removed_one_that_is_taken_gets_a_suffix)
+TEST(a_removed_one_that_is_taken_gets_a_suffix)
 {
 	struct session_dir *d;
 
@@ -322,9 +312,8 @@ START_TEST(a_removed_one_that_is_taken_gets_a_suffix)
 	session_dir_put(d);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(the_base_is_shared_and_has_no_path)
+TEST(the_base_is_shared_and_has_no_path)
 {
 	struct session_dir *a, *b;
 
@@ -337,7 +326,6 @@ START_TEST(the_base_is_shared_and_has_no_path)
 	session_dir_put(b);
 	test_store_close(&test_store);
 }
-END_TEST
 
 #define CLAIMS 3000
 
@@ -360,7 +348,7 @@ count_suffixes(char who)
 }
 
 /* Each looks at the folder of the host while the other one does. */
-START_TEST(claims_side_by_side_do_not_meet)
+TEST(claims_side_by_side_do_not_meet)
 {
 	int status, count;
 	pid_t pid;
@@ -376,9 +364,8 @@ START_TEST(claims_side_by_side_do_not_meet)
 	ck_assert_int_eq(count, 0);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(without_locks_a_session_gets_a_new_directory)
+TEST(without_locks_a_session_gets_a_new_directory)
 {
 	struct session_dir *first;
 
@@ -392,28 +379,4 @@ START_TEST(without_locks_a_session_gets_a_new_directory)
 	session_dir_put(first);
 	has_no_locks = false;
 	test_store_close(&test_store);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ a_new_or_empty_directory_is_taken, 0, 0 },
-		{ one_with_content_is_not, 0, 0 },
-		{ what_is_no_directory_is_passed_over, 2, 0 },
-		{ two_claims_do_not_meet, 0, 0 },
-		{ nor_do_those_of_two_processes, 2, 0 },
-		{ only_its_own_snapshots_are_added, 0, 0 },
-		{ names_never_end, 2, 0 },
-		{ directories_never_nest, 2, 0 },
-		{ a_removed_one_is_made_again_once, 2, 0 },
-		{ ancestors_that_are_taken_get_suffixes, 0, 0 },
-		{ a_removed_one_that_is_taken_gets_a_suffix, 0, 0 },
-		{ the_base_is_shared_and_has_no_path, 0, 0 },
-		{ claims_side_by_side_do_not_meet, 0, 0 },
-		{ without_locks_a_session_gets_a_new_directory, 0, 0 },
-	};
-
-	return unit_run("session_dir", units, ARRAY_LEN(units));
 }

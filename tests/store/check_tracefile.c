@@ -96,7 +96,7 @@ check_data(unsigned n, uint32_t size, uint32_t length, const uint8_t *values)
 	free(b.p);
 }
 
-START_TEST(packets_lie_back_to_back_and_records_point_at_them)
+TEST(packets_lie_back_to_back_and_records_point_at_them)
 {
 	static const uint8_t values[] = { 0, 1, 2, 3, 4 };
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
@@ -121,9 +121,8 @@ START_TEST(packets_lie_back_to_back_and_records_point_at_them)
 	}
 	end(tf);
 }
-END_TEST
 
-START_TEST(odd_sizes_are_written_whole)
+TEST(odd_sizes_are_written_whole)
 {
 	static const uint32_t sizes[][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 },
 		{ 0, 65536 }, { 0, 65537 }, { 1, 1000000 }, { 3000000, 0 },
@@ -153,10 +152,9 @@ START_TEST(odd_sizes_are_written_whole)
 	ck_assert_int_eq(test_store_size(DATA), (long)at);
 	end(tf);
 }
-END_TEST
 
 /* Blocks of one byte, more than one system call takes. */
-START_TEST(a_packet_of_many_blocks_is_written_whole)
+TEST_ROWS(a_packet_of_many_blocks_is_written_whole, 5)
 {
 	static const unsigned blocks[] = { 1023, 1024, 1025, 2048, 5000 };
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
@@ -184,9 +182,8 @@ START_TEST(a_packet_of_many_blocks_is_written_whole)
 	packet_destroy(&test_store.store->packets, p);
 	end(tf);
 }
-END_TEST
 
-START_TEST(what_exists_is_never_truncated)
+TEST(what_exists_is_never_truncated)
 {
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1), *again;
 	unsigned done;
@@ -215,9 +212,8 @@ START_TEST(what_exists_is_never_truncated)
 	tracefile_close(again);
 	end(tf);
 }
-END_TEST
 
-START_TEST(a_readers_lock_delays_records_only)
+TEST_ROWS(a_readers_lock_delays_records_only, 3)
 {
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
 	unsigned done;
@@ -260,9 +256,8 @@ START_TEST(a_readers_lock_delays_records_only)
 	close(reader);
 	end(tf);
 }
-END_TEST
 
-START_TEST(records_that_wait_too_many_are_written_anyway)
+TEST(records_that_wait_too_many_are_written_anyway)
 {
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
 	unsigned done, n = 0;
@@ -284,7 +279,6 @@ START_TEST(records_that_wait_too_many_are_written_anyway)
 	close(reader);
 	end(tf);
 }
-END_TEST
 
 /* It is for Check's file of messages, too: until the limit is gone again,
  * MUST() checks. */
@@ -297,7 +291,7 @@ limit_files(rlim_t bytes)
 	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 }
 
-START_TEST(a_failed_write_is_cut_back_to_whole_packets)
+TEST(a_failed_write_is_cut_back_to_whole_packets)
 {
 	static const uint8_t values[] = { 0, 1, 4 };
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
@@ -319,9 +313,8 @@ START_TEST(a_failed_write_is_cut_back_to_whole_packets)
 	ck_assert_uint_eq(record(INDEX, 2).packet_seq_num, 4);
 	end(tf);
 }
-END_TEST
 
-START_TEST(padding_that_does_not_fit_is_cut_back_too)
+TEST(padding_that_does_not_fit_is_cut_back_too)
 {
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
 	unsigned done;
@@ -334,9 +327,8 @@ START_TEST(padding_that_does_not_fit_is_cut_back_too)
 	limit_files(RLIM_INFINITY);
 	end(tf);
 }
-END_TEST
 
-START_TEST(records_that_cannot_be_written_leave_whole_ones)
+TEST(records_that_cannot_be_written_leave_whole_ones)
 {
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_1);
 	unsigned done;
@@ -355,9 +347,8 @@ START_TEST(records_that_cannot_be_written_leave_whole_ones)
 	    (test_store_size(INDEX) - INDEX_HEADER_LEN) % RECORD, 0);
 	end(tf);
 }
-END_TEST
 
-START_TEST(an_index_file_without_header_gets_it_later)
+TEST(an_index_file_without_header_gets_it_later)
 {
 	struct tracefile *tf = begin(10, TRACEFILE_INDEX_1_0);
 	unsigned done;
@@ -371,9 +362,8 @@ START_TEST(an_index_file_without_header_gets_it_later)
 	ck_assert_int_eq(test_store_byte(INDEX, 0), 0xc1);
 	end(tf);
 }
-END_TEST
 
-START_TEST(metadata_is_all_or_nothing)
+TEST(metadata_is_all_or_nothing)
 {
 	static const char text[300] = "metadata";
 	struct tracefile *tf = begin(10, TRACEFILE_NO_INDEX);
@@ -393,11 +383,10 @@ START_TEST(metadata_is_all_or_nothing)
 	ck_assert_int_eq(test_store_size(DATA), -1);
 	test_store_close(&test_store);
 }
-END_TEST
 
 #define MANY 12
 
-START_TEST(few_descriptors_serve_many_files)
+TEST_ROWS(few_descriptors_serve_many_files, 4)
 {
 	struct tracefile *tf[MANY];
 	unsigned done;
@@ -435,7 +424,6 @@ START_TEST(few_descriptors_serve_many_files)
 	ck_assert_uint_eq(test_store.store->n_open, 0);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Of two descriptors: that of the first one is closed. */
 static void
@@ -449,7 +437,7 @@ open_three(struct tracefile *tf[3])
 		    OK);
 }
 
-START_TEST(a_file_that_was_replaced_is_left_alone)
+TEST(a_file_that_was_replaced_is_left_alone)
 {
 	struct tracefile *tf[3];
 	unsigned done;
@@ -466,9 +454,8 @@ START_TEST(a_file_that_was_replaced_is_left_alone)
 	tracefile_close(NULL);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
+TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
 {
 	struct tracefile *tf[3];
 	unsigned done;
@@ -485,11 +472,10 @@ START_TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
 		tracefile_close(tf[i]);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* Files stay open with descriptors that sessions do not need, and give them
  * back when these come, some at a time. */
-START_TEST(files_use_descriptors_that_are_lent)
+TEST(files_use_descriptors_that_are_lent)
 {
 	enum { FILES = 60, OWN = 8 };
 	struct tracefile *tf[FILES];
@@ -539,29 +525,4 @@ START_TEST(files_use_descriptors_that_are_lent)
 	ck_assert(fds_promise(0));
 	test_store_close(&test_store);
 	ck_assert(fds_lend(150));
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ packets_lie_back_to_back_and_records_point_at_them, 0, 0 },
-		{ odd_sizes_are_written_whole, 0, 0 },
-		{ a_packet_of_many_blocks_is_written_whole, 5, 0 },
-		{ what_exists_is_never_truncated, 0, 0 },
-		{ a_readers_lock_delays_records_only, 3, 0 },
-		{ records_that_wait_too_many_are_written_anyway, 0, 0 },
-		{ a_failed_write_is_cut_back_to_whole_packets, 0, 0 },
-		{ padding_that_does_not_fit_is_cut_back_too, 0, 0 },
-		{ records_that_cannot_be_written_leave_whole_ones, 0, 0 },
-		{ an_index_file_without_header_gets_it_later, 0, 0 },
-		{ metadata_is_all_or_nothing, 0, 0 },
-		{ few_descriptors_serve_many_files, 4, 0 },
-		{ files_use_descriptors_that_are_lent, 0, 0 },
-		{ a_file_that_was_replaced_is_left_alone, 0, 0 },
-		{ that_a_file_was_replaced_is_not_told_for_each_packet, 0, 0 },
-	};
-
-	return unit_run("tracefile", units, ARRAY_LEN(units));
 }

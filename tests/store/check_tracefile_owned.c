@@ -60,7 +60,7 @@ append(struct tracefile *tf)
 }
 
 /* Row 0: never; 1: at close, also when other files needed the descriptors. */
-START_TEST(files_are_synced_whenever_they_are_closed)
+TEST_ROWS(files_are_synced_whenever_they_are_closed, 2)
 {
 	struct tracefile *tf[FILES];
 
@@ -78,12 +78,11 @@ START_TEST(files_are_synced_whenever_they_are_closed)
 	ck_assert_uint_eq(n_synced, _i == 0 ? 0 : 3 * FILES);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* With each packet on the disk, a file of a ring costs six: its names, the
  * journal that has them, and each file and the journal again with the packet.
  * When the daemon ends it costs one. */
-START_TEST(a_file_costs_few_syncs)
+TEST(a_file_costs_few_syncs)
 {
 	struct tracefile *tf, *other;
 
@@ -104,10 +103,9 @@ START_TEST(a_file_costs_few_syncs)
 	tracefile_close(other);
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* On a slow disk the daemon ends in time all the same. */
-START_TEST(syncs_of_the_end_take_a_limited_time)
+TEST(syncs_of_the_end_take_a_limited_time)
 {
 	struct tracefile *tf;
 
@@ -128,10 +126,9 @@ START_TEST(syncs_of_the_end_take_a_limited_time)
 	ck_assert(store_is_late_to_sync(test_store.store));
 	test_store_close(&test_store);
 }
-END_TEST
 
 /* What is not on the disk is not kept, and the caller is told. */
-START_TEST(a_sync_that_fails_is_a_write_that_fails)
+TEST(a_sync_that_fails_is_a_write_that_fails)
 {
 	struct tracefile *tf;
 	struct packet *p;
@@ -161,9 +158,8 @@ START_TEST(a_sync_that_fails_is_a_write_that_fails)
 	packet_destroy(&test_store.store->packets, p);
 	test_store_close(&test_store);
 }
-END_TEST
 
-START_TEST(a_ring_replaces_its_own_files_only)
+TEST(a_ring_replaces_its_own_files_only)
 {
 	struct tracefile *tf;
 
@@ -181,19 +177,4 @@ START_TEST(a_ring_replaces_its_own_files_only)
 	    OK);
 	tracefile_close(tf);
 	test_store_close(&test_store);
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ files_are_synced_whenever_they_are_closed, 2, 0 },
-		{ a_file_costs_few_syncs, 0, 0 },
-		{ syncs_of_the_end_take_a_limited_time, 0, 0 },
-		{ a_sync_that_fails_is_a_write_that_fails, 0, 0 },
-		{ a_ring_replaces_its_own_files_only, 0, 0 },
-	};
-
-	return unit_run("tracefile_owned", units, ARRAY_LEN(units));
 }

@@ -62,7 +62,7 @@ run(int root, bool removes, unsigned n)
 	return t;
 }
 
-START_TEST(all_below_goes_and_nothing_else)
+TEST_ROWS(all_below_goes_and_nothing_else, 3)
 {
 	static const unsigned steps[] = { 1, 7, 100000 };
 	struct tree *t;
@@ -85,10 +85,9 @@ START_TEST(all_below_goes_and_nothing_else)
 	ck_assert_str_eq(scratch_read("out/mine"), "mine");
 	scratch_close();
 }
-END_TEST
 
 /* A directory is replaced by a link between two steps. */
-START_TEST(what_is_replaced_meanwhile_stays)
+TEST(what_is_replaced_meanwhile_stays)
 {
 	struct tree *t;
 	int root;
@@ -110,7 +109,6 @@ START_TEST(what_is_replaced_meanwhile_stays)
 	ck_assert_str_eq(scratch_read("out/mine"), "mine");
 	scratch_close();
 }
-END_TEST
 
 /* A folder of a trace, in which each file that the relay writes is. */
 static void
@@ -140,7 +138,7 @@ make_trace(const char *at)
 }
 
 /* In each of them lies something that the relay did not create. */
-START_TEST(files_of_others_stay)
+TEST(files_of_others_stay)
 {
 	static const char *const theirs[] = { "top/notes.txt", "top/a/empty",
 		"top/b/link", "top/b/fifo", "top/a/index/x.idx.gz",
@@ -176,7 +174,6 @@ START_TEST(files_of_others_stay)
 	close(root);
 	scratch_close();
 }
-END_TEST
 
 /* The name of a file that cannot be removed. */
 static const char *sticks;
@@ -196,7 +193,7 @@ __wrap_unlinkat(int dir, const char *name, int flags)
 
 /* What shows that a file is of a trace goes after it: the next try removes it.
  */
-START_TEST(after_a_failure_all_can_be_removed)
+TEST_ROWS(after_a_failure_all_can_be_removed, 5)
 {
 	static const char *const names[] = { "ch0_0", "empty", "metadata",
 		"ch0_0.idx", "index" };
@@ -221,7 +218,6 @@ START_TEST(after_a_failure_all_can_be_removed)
 	close(root);
 	scratch_close();
 }
-END_TEST
 
 static int n_asked;
 
@@ -235,7 +231,7 @@ may_go(void *arg, int fd)
 }
 
 /* The tree ends at a directory that is in use; its files are left. */
-START_TEST(each_directory_is_asked_about)
+TEST(each_directory_is_asked_about)
 {
 	struct tree *t;
 	struct stat sb;
@@ -267,9 +263,8 @@ START_TEST(each_directory_is_asked_about)
 	close(root);
 	scratch_close();
 }
-END_TEST
 
-START_TEST(it_may_be_given_up)
+TEST(it_may_be_given_up)
 {
 	struct tree *t;
 	int root;
@@ -284,7 +279,6 @@ START_TEST(it_may_be_given_up)
 	close(root);
 	scratch_close();
 }
-END_TEST
 
 /* "d/": a folder; "f": a file of one byte; "f0": an empty one, "f0" being
  * its name with a 0 behind it. */
@@ -305,7 +299,7 @@ static const struct {
 	{ "", false },
 };
 
-START_TEST(streams_without_metadata_are_unreadable)
+TEST_ROWS(streams_without_metadata_are_unreadable, ARRAY_LEN(traces))
 {
 	char path[256], name[64];
 	const char *s = traces[_i].content;
@@ -335,22 +329,4 @@ START_TEST(streams_without_metadata_are_unreadable)
 	tree_destroy(t);
 	close(root);
 	scratch_close();
-}
-END_TEST
-
-int
-main(void)
-{
-	const struct unit units[] = {
-		{ streams_without_metadata_are_unreadable, ARRAY_LEN(traces),
-		    0 },
-		{ all_below_goes_and_nothing_else, 3, 0 },
-		{ what_is_replaced_meanwhile_stays, 0, 0 },
-		{ files_of_others_stay, 0, 0 },
-		{ after_a_failure_all_can_be_removed, 5, 0 },
-		{ each_directory_is_asked_about, 0, 0 },
-		{ it_may_be_given_up, 0, 0 },
-	};
-
-	return unit_run("tree", units, ARRAY_LEN(units));
 }
