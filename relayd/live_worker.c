@@ -146,18 +146,16 @@ start(struct live_pool *p, struct live_worker *w,
 {
 	const uint64_t memory = config->max_memory / config->n_workers;
 	const uint64_t positions = memory / VIEWER_POSITIONS_PART;
-	uint64_t bit = UINT64_C(1) << p->n_workers;
 	enum status st;
 
 	live_inbox_init(&w->inbox);
-	viewers_init(&w->viewers, bit, config->holds_replies,
+	viewers_init(&w->viewers, p->n_workers, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
 	w->viewers.max_ended = config->max_ended;
 	w->viewers.max_ended_sessions = config->max_conns / config->n_workers;
 	account_init(&w->viewers.memory, positions / 2, positions,
 	    positions / ACCOUNT_FAIR_PART);
 	w->viewers.files.kept.hard = memory / OPEN_KEPT_PART;
-	w->viewers.stats = stats_live_worker(p->n_workers);
 	viewer_conns_init(&w->set, &w->loop, &w->viewers, config->stall_ns);
 	if (w->set.unsent.hard > memory / VIEWER_UNSENT_PART)
 		w->set.unsent.hard = memory / VIEWER_UNSENT_PART;
@@ -307,7 +305,7 @@ drop_events(struct live_inbox *b)
 	void *object;
 
 	while (live_inbox_take(b, &what, &object))
-		live_event_put(what, object);
+		live_put(object);
 }
 
 void

@@ -8,23 +8,24 @@
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
-/* An object has two events: it began, and it ended. */
-#define EVENTS_PER_OBJECT 2
-
 static size_t
-size_of_events(unsigned n_workers)
+seats_size(unsigned n_workers)
 {
-	return n_workers * EVENTS_PER_OBJECT * sizeof(struct live_event_node);
+	return n_workers * sizeof(struct live_seat);
 }
 
 static void
-session_release(struct ref *r)
+init_object(struct live_object *o, bool is_stream, struct live_seat *seats,
+    unsigned n_workers)
 {
-	struct live_session *s = container_of(r, struct live_session, ref);
-
-	free(s->hostname);
-	free(s->name);
-	free(s);
+	ref_init(&o->ref);
+	o->is_stream = is_stream;
+	o->seats = seats;
+	for (unsigned i = 0; i < n_workers; i++) {
+		list_init(&seats[i].node);
+		list_init(&seats[i].streams);
+		seats[i].object = o;
+	}
 }
 
 enum status
@@ -32,13 +33,12 @@ live_session_create(struct live_session **out, unsigned n_workers, uint64_t id,
     uint32_t live_timer_us, bool is_ctf2, const char *hostname,
     const char *name)
 {
-	struct live_session *s = calloc(
-	    1, sizeof(*s) + size_of_events(n_workers));
+	struct live_session *s = calloc(1, sizeof(*s) + seats_size(n_workers));
 
 	*out = NULL;
 	if (s == NULL)
 		return E_NOMEM;
-	ref_init(&s->ref);
+	init_object(&s->object, false, s->seats, n_workers);
 	s->n_workers = n_workers;
 	s->id = id;
 	s->live_timer_us = live_timer_us;
@@ -46,36 +46,11 @@ live_session_create(struct live_session **out, unsigned n_workers, uint64_t id,
 	s->hostname = strdup(hostname);
 	s->name = strdup(name);
 	if (s->hostname == NULL || s->name == NULL) {
-		live_session_put(s);
+		live_put(s);
 		return E_NOMEM;
 	}
 	*out = s;
 	return OK;
-}
-
-struct live_session *
-live_session_get(struct live_session *s)
-{
-	ref_get(&s->ref);
-	return s;
-}
-
-void
-live_session_put(struct live_session *s)
-{
-	if (s != NULL)
-		ref_put(&s->ref, session_release);
-}
-
-static void
-stream_release(struct ref *r)
-{
-	struct live_stream *s = container_of(r, struct live_stream, ref);
-
-	live_session_put(s->session);
-	packet_log_put(s->log);
-	metadata_log_put(s->metadata);
-	free(s);
 }
 
 enum status
@@ -83,78 +58,60 @@ live_stream_create(struct live_stream **out, struct live_session *session,
     uint64_t id, uint64_t trace_id, const char *path, const char *channel,
     struct packet_log *log, struct metadata_log *metadata)
 {
-	const size_t event_nodes = size_of_events(session->n_workers);
+	const size_t seats = seats_size(session->n_workers);
 	const size_t path_size = strlen(path) + 1;
 	const size_t channel_size = strlen(channel) + 1;
 	struct live_stream *s = calloc(
-	    1, sizeof(*s) + event_nodes + path_size + channel_size);
+	    1, sizeof(*s) + seats + path_size + channel_size);
 	char *text;
 
 	*out = NULL;
 	if (s == NULL)
 		return E_NOMEM;
-	ref_init(&s->ref);
+	init_object(&s->object, true, s->seats, session->n_workers);
 	s->id = id;
 	s->trace_id = trace_id;
 	s->is_metadata = metadata != NULL;
-	s->session = live_session_get(session);
+	s->session = live_get(session);
 	s->log = log == NULL ? NULL : packet_log_get(log);
 	s->metadata = metadata == NULL ? NULL : metadata_log_get(metadata);
-	text = (char *)s->event_nodes + event_nodes;
+	text = (char *)s->seats + seats;
 	s->path = memcpy(text, path, path_size);
 	s->channel = memcpy(text + path_size, channel, channel_size);
 	*out = s;
 	return OK;
 }
 
-struct live_stream *
-live_stream_get(struct live_stream *s)
+void *
+live_get(void *object)
 {
-	ref_get(&s->ref);
-	return s;
+	ref_get(&((struct live_object *)object)->ref);
+	return object;
+}
+
+static void
+release(struct ref *r)
+{
+	struct live_object *o = container_of(r, struct live_object, ref);
+	struct live_session *session = (void *)o;
+	struct live_stream *stream = (void *)o;
+
+	if (o->is_stream) {
+		live_put(stream->session);
+		packet_log_put(stream->log);
+		metadata_log_put(stream->metadata);
+	} else {
+		free(session->hostname);
+		free(session->name);
+	}
+	free(o);
 }
 
 void
-live_stream_put(struct live_stream *s)
+live_put(void *object)
 {
-	if (s != NULL)
-		ref_put(&s->ref, stream_release);
-}
-
-static bool
-is_of_stream(enum live_event what)
-{
-	return what == LIVE_EVENT_STREAM || what == LIVE_EVENT_STREAM_CLOSED;
-}
-
-void
-live_event_get(enum live_event what, void *object)
-{
-	if (is_of_stream(what))
-		live_stream_get(object);
-	else
-		live_session_get(object);
-}
-
-void
-live_event_put(enum live_event what, void *object)
-{
-	if (is_of_stream(what))
-		live_stream_put(object);
-	else
-		live_session_put(object);
-}
-
-static struct live_event_node *
-node_of(enum live_event what, void *object, unsigned worker)
-{
-	struct live_event_node *event_nodes =
-	    is_of_stream(what) ? ((struct live_stream *)object)->event_nodes
-			       : ((struct live_session *)object)->event_nodes;
-	const bool is_last = what == LIVE_EVENT_SESSION_ENDED ||
-			     what == LIVE_EVENT_STREAM_CLOSED;
-
-	return &event_nodes[worker * EVENTS_PER_OBJECT + (is_last ? 1 : 0)];
+	if (object != NULL)
+		ref_put(&((struct live_object *)object)->ref, release);
 }
 
 void
@@ -167,12 +124,14 @@ bool
 live_inbox_post(
     struct live_inbox *b, enum live_event what, void *object, unsigned worker)
 {
-	struct live_event_node *n = node_of(what, object, worker);
+	const bool is_last = what == LIVE_EVENT_SESSION_ENDED ||
+			     what == LIVE_EVENT_STREAM_CLOSED;
+	struct live_seat *seat = &((struct live_object *)object)->seats[worker];
+	struct live_event_node *n = &seat->events[is_last];
 
 	assert(n->object == NULL);
-	live_event_get(what, object);
 	n->what = what;
-	n->object = object;
+	n->object = live_get(object);
 	cds_wfcq_node_init(&n->node);
 	publish(&n->is_ready, 1);
 	return !cds_wfcq_enqueue(&b->head, &b->tail, &n->node);

@@ -2,11 +2,13 @@
 /*
  * What viewers may see of sessions and streams: objects that the ingest worker
  * makes and that it and the live workers hold by reference. After they are made
- * only their `struct published` members change.
+ * only their `struct published` members change, and the seat of each live
+ * worker, which is that worker's own.
  *
- * Live workers learn of them by messages, in the order of events, and keep a
- * list of their own (relayd/live/viewers.h): so nothing here needs to be
- * searched by two threads.
+ * Live workers learn of them by events, in their order, and keep lists of their
+ * own (relayd/live/viewers.h): so nothing here needs to be searched by two
+ * threads. All that this needs is allocated with the objects, so that each
+ * event arrives and each object is seen.
  */
 #ifndef RELAYD_LIVE_LIVE_OBJECTS_H
 #define RELAYD_LIVE_LIVE_OBJECTS_H
@@ -16,6 +18,7 @@
 #include <urcu/wfcqueue.h>
 
 #include "common/compiler.h"
+#include "common/list.h"
 #include "common/publish.h"
 #include "common/ref.h"
 #include "common/status.h"
@@ -32,8 +35,7 @@ enum live_event {
 	LIVE_EVENT_STREAM_CLOSED, /* its log has ended */
 };
 
-/* An event on its way to one live worker. It is allocated with its object, so
- * that it always arrives. */
+/* An event on its way to one live worker. */
 struct live_event_node {
 	struct cds_wfcq_node node;
 	struct published is_ready; /* the queue's order, for ThreadSanitizer */
@@ -41,8 +43,23 @@ struct live_event_node {
 	void *object; /* a reference */
 };
 
-struct live_session {
+/* What one live worker has of an object. */
+struct live_seat {
+	struct list node;    /* in its sessions, or its session's streams */
+	struct list streams; /* of a session: seats */
+	struct live_object *object;
+	struct live_event_node events[2]; /* it began, it ended */
+};
+
+/* The first member of both kinds of objects. */
+struct live_object {
 	struct ref ref;
+	bool is_stream;
+	struct live_seat *seats; /* one for each live worker */
+};
+
+struct live_session {
+	struct live_object object;
 	unsigned n_workers; /* live workers that learn of it */
 	uint64_t id;	    /* that of the relay session */
 	uint32_t live_timer_us;
@@ -51,11 +68,11 @@ struct live_session {
 	struct published clients;    /* viewers attached */
 	struct published sent_bytes; /* of packets, to viewers */
 	struct published streams;    /* published and open, metadata included */
-	struct live_event_node event_nodes[]; /* two for each live worker */
+	struct live_seat seats[];
 };
 
 struct live_stream {
-	struct ref ref;
+	struct live_object object;
 	uint64_t id;	   /* from 1; of the stream, for all viewers */
 	uint64_t trace_id; /* from 1; unique over all sessions */
 	/* The latest time in the session's indexes when this stream was
@@ -63,11 +80,11 @@ struct live_stream {
 	 * are later. */
 	uint64_t time_before;
 	bool is_metadata;
-	const char *path, *channel; /* after EVENT_NODES */
+	const char *path, *channel; /* after SEATS */
 	struct live_session *session;
-	struct packet_log *log;		      /* of a data stream */
-	struct metadata_log *metadata;	      /* of a metadata stream */
-	struct live_event_node event_nodes[]; /* two for each live worker */
+	struct packet_log *log;	       /* of a data stream */
+	struct metadata_log *metadata; /* of a metadata stream */
+	struct live_seat seats[];
 };
 
 /* One reference; the strings are copied. N_WORKERS live workers will learn
@@ -75,8 +92,6 @@ struct live_stream {
 enum status live_session_create(struct live_session **out, unsigned n_workers,
     uint64_t id, uint32_t live_timer_us, bool is_ctf2, const char *hostname,
     const char *name) MUST_CHECK;
-struct live_session *live_session_get(struct live_session *s);
-void live_session_put(struct live_session *s); /* NULL is fine */
 
 /* One reference; takes references on SESSION and on LOG or METADATA (one of
  * them is NULL). */
@@ -84,12 +99,10 @@ enum status live_stream_create(struct live_stream **out,
     struct live_session *session, uint64_t id, uint64_t trace_id,
     const char *path, const char *channel, struct packet_log *log,
     struct metadata_log *metadata) MUST_CHECK;
-struct live_stream *live_stream_get(struct live_stream *s);
-void live_stream_put(struct live_stream *s); /* NULL is fine */
 
-/* Take and drop a reference on the object of an event. */
-void live_event_get(enum live_event what, void *object);
-void live_event_put(enum live_event what, void *object);
+/* Take and drop a reference on a session or a stream. */
+void *live_get(void *object); /* returns OBJECT */
+void live_put(void *object);  /* NULL is fine */
 
 /* Events that one live worker has not taken yet, oldest first. */
 struct live_inbox {

@@ -16,43 +16,21 @@
 #include "relayd/live/viewers.h"
 #include "relayd/stats/relay_event.h"
 
-static enum status
-make_room(struct live_list *l, uint32_t n)
+enum status
+live_list_make(struct live_list *l, uint32_t n, unsigned minor)
 {
 	assert(l->items == NULL);
+	l->minor = minor;
 	if (n == 0)
 		return OK;
 	l->items = calloc(n, sizeof(*l->items));
 	return l->items == NULL ? E_NOMEM : OK;
 }
 
-enum status
-live_list_streams(struct live_list *l, uint32_t n)
-{
-	l->has_sessions = false;
-	return make_room(l, n);
-}
-
-enum status
-live_list_sessions(struct live_list *l, uint32_t n, unsigned minor)
-{
-	l->has_sessions = true;
-	l->minor = minor;
-	return make_room(l, n);
-}
-
 void
-live_list_add_stream(struct live_list *l, struct live_stream *s)
+live_list_add(struct live_list *l, void *object)
 {
-	assert(!l->has_sessions);
-	l->items[l->n++] = live_stream_get(s);
-}
-
-void
-live_list_add_session(struct live_list *l, struct live_session *s)
-{
-	assert(l->has_sessions);
-	l->items[l->n++] = live_session_get(s);
+	l->items[l->n++] = live_get(object);
 }
 
 static void
@@ -78,28 +56,19 @@ encode_session(const struct live_session *s, unsigned minor, struct buf *out)
 		.trace_format = s->is_ctf2 });
 }
 
-static void
-put(const struct live_list *l, void *item)
-{
-	if (l->has_sessions)
-		live_session_put(item);
-	else
-		live_stream_put(item);
-}
-
 bool
 live_list_encode(struct live_list *l, struct buf *out)
 {
 	if (l->next == l->n)
 		return false;
 	do {
-		void *item = l->items[l->next++];
+		struct live_object *item = l->items[l->next++];
 
-		if (l->has_sessions)
-			encode_session(item, l->minor, out);
+		if (item->is_stream)
+			encode_stream((void *)item, out);
 		else
-			encode_stream(item, out);
-		put(l, item);
+			encode_session((void *)item, l->minor, out);
+		live_put(item);
 	} while (l->next < l->n && !out->bad &&
 		 buf_len(out) + LIVE_STREAM_RECORD_LEN <= LIVE_LIST_PIECE);
 	return true;
@@ -115,7 +84,7 @@ void
 live_list_free(struct live_list *l)
 {
 	while (l->next < l->n)
-		put(l, l->items[l->next++]);
+		live_put(l->items[l->next++]);
 	free(l->items);
 	*l = (struct live_list){ 0 };
 }
@@ -223,7 +192,7 @@ detach(struct viewer *v, struct attachment *a)
 	    a->session->id, a->session->name);
 	report_attachment(v, a->session, false);
 	list_del(&a->node);
-	live_session_put(a->session);
+	live_put(a->session);
 	free(a);
 }
 
@@ -284,20 +253,20 @@ may_see(const struct viewer *v, const struct live_session *s)
 static enum live_outcome
 serve_list(struct viewer *v, struct live_reply *reply)
 {
-	const struct shown_session *s;
+	const struct live_seat *seat;
 	uint32_t count = 0;
 
 	v->has_listed = true;
-	list_each (s, &v->viewers->sessions, struct shown_session, node)
-		count += may_see(v, s->session);
+	list_each (seat, &v->viewers->sessions, struct live_seat, node)
+		count += may_see(v, (void *)seat->object);
 	live_reply_u32(reply->out, count);
-	if (live_list_sessions(&reply->list, count, v->minor) != OK) {
+	if (live_list_make(&reply->list, count, v->minor) != OK) {
 		reply->out->bad = true;
 		return LIVE_REPLY;
 	}
-	list_each (s, &v->viewers->sessions, struct shown_session, node)
-		if (may_see(v, s->session))
-			live_list_add_session(&reply->list, s->session);
+	list_each (seat, &v->viewers->sessions, struct live_seat, node)
+		if (may_see(v, (void *)seat->object))
+			live_list_add(&reply->list, seat->object);
 	return LIVE_REPLY;
 }
 
@@ -318,16 +287,16 @@ serve_create(struct viewer *v, struct live_reply *reply)
 
 /* May this viewer attach to S (live 2.3)? */
 static enum live_attach
-check_attach(const struct viewer *v, const struct shown_session *s,
+check_attach(const struct viewer *v, const struct live_session *s,
     const struct live_request *q)
 {
 	if (!v->has_session)
 		return LIVE_ATTACH_NO_SESSION;
 	if (s == NULL)
 		return LIVE_ATTACH_UNKNOWN;
-	if (s->session->live_timer_us == 0)
+	if (s->live_timer_us == 0)
 		return LIVE_ATTACH_NOT_LIVE;
-	if (!may_see(v, s->session))
+	if (!may_see(v, s))
 		return LIVE_ATTACH_UNKNOWN;
 	if (q->seek != LIVE_SEEK_BEGINNING && q->seek != LIVE_SEEK_LAST)
 		return LIVE_ATTACH_SEEK_ERR;
@@ -351,23 +320,24 @@ count_attachment(const struct viewer *v, struct live_session *s)
 }
 
 static enum live_attach
-attach(struct viewer *v, const struct shown_session *s, uint32_t seek)
+attach(struct viewer *v, struct live_session *s, uint32_t seek)
 {
 	struct attachment *a = calloc(1, sizeof(*a));
-	const struct shown_stream *shown;
+	const struct live_seat *seat;
 	struct position *p;
 
 	if (a == NULL)
 		return LIVE_ATTACH_UNKNOWN;
-	if (!count_attachment(v, s->session)) {
+	if (!count_attachment(v, s)) {
 		free(a);
 		return LIVE_ATTACH_ALREADY;
 	}
-	a->session = live_session_get(s->session);
+	a->session = live_get(s);
 	list_append(&v->attachments, &a->node);
-	report_attachment(v, s->session, true);
-	list_each (shown, &s->streams, struct shown_stream, node) {
-		struct live_stream *t = shown->stream;
+	report_attachment(v, s, true);
+	list_each (seat, &s->seats[v->viewers->worker].streams,
+	    struct live_seat, node) {
+		struct live_stream *t = (void *)seat->object;
 
 		if (viewer_add_position(v, t, &p) != OK) {
 			detach(v, a);
@@ -388,7 +358,7 @@ serve_attach(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held)
 {
-	struct shown_session *s = viewers_find(v->viewers, q->id);
+	struct live_session *s = viewers_find(v->viewers, q->id);
 	enum live_attach status = check_attach(v, s, q);
 
 	/* A listing may have counted streams whose event is still on its way.
@@ -402,11 +372,11 @@ serve_attach(struct viewer *v, const struct live_request *q,
 	if (status == LIVE_ATTACH_OK)
 		status = attach(v, s, q->seek);
 	if (status == LIVE_ATTACH_OK) {
-		if (viewer_announce(v, s->session, &reply->list) != OK)
+		if (viewer_announce(v, s, &reply->list) != OK)
 			reply->out->bad = true;
 		log_info("peer=%s viewer attached: session=%" PRIu64
 			 "/%s streams=%" PRIu32,
-		    v->peer, s->session->id, s->session->name, reply->list.n);
+		    v->peer, s->id, s->name, reply->list.n);
 	}
 	return viewer_reply_streams(reply, status);
 }

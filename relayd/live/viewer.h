@@ -75,18 +75,15 @@ enum live_outcome {
 struct live_list {
 	void **items;
 	uint32_t n, next; /* those below NEXT are encoded */
-	bool has_sessions;
-	unsigned minor; /* of the records of sessions */
+	unsigned minor;	  /* of the records of sessions */
 };
 
 /* Allocate an empty list for N streams, or for N sessions in the records of
  * MINOR. E_NOMEM. */
-enum status live_list_streams(struct live_list *l, uint32_t n) MUST_CHECK;
-enum status live_list_sessions(
+enum status live_list_make(
     struct live_list *l, uint32_t n, unsigned minor) MUST_CHECK;
 /* Add one of these N; the list takes a reference. */
-void live_list_add_stream(struct live_list *l, struct live_stream *s);
-void live_list_add_session(struct live_list *l, struct live_session *s);
+void live_list_add(struct live_list *l, void *object);
 
 /* Append the next records to OUT, until it has LIVE_LIST_PIECE bytes or the
  * list ends. False: the list has ended, nothing was appended. */

@@ -167,7 +167,7 @@ viewer_forget(struct viewer *v, struct position *p)
 	idmap_remove(&v->by_id, p->stream->id);
 	open_part_done(&p->part);
 	open_file_put(p->file);
-	live_stream_put(p->stream);
+	live_put(p->stream);
 	free(p);
 }
 
@@ -187,7 +187,7 @@ viewer_add_position(
 		return E_NOMEM;
 	count_memory(v, VIEWER_POSITION_MEMORY);
 	list_init(&p->node);
-	p->stream = live_stream_get(s);
+	p->stream = live_get(s);
 	p->attachment = viewer_attachment(v, s->session->id);
 	p->attachment->n_positions++;
 	st = join_trace(v, p);

@@ -249,14 +249,14 @@ viewer_announce(
 	check_once(v);
 	list_each (p, &v->unannounced, struct position, node)
 		count += p->stream->session == s && p->state == POSITION_READY;
-	st = live_list_streams(out, count);
+	st = live_list_make(out, count, 0);
 	if (st != OK)
 		return st;
 	list_for_each (n, tmp, &v->unannounced) {
 		p = list_entry(n, struct position, node);
 		if (p->stream->session != s || p->state != POSITION_READY)
 			continue;
-		live_list_add_stream(out, p->stream);
+		live_list_add(out, p->stream);
 		p->state = POSITION_ANNOUNCED;
 		list_del(n);
 		list_append(&v->announced, n);

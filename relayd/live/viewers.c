@@ -5,23 +5,23 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "common/log.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/stats/info.h"
 
 void
-viewers_init(struct viewers *vs, uint64_t wake_bit, bool holds_replies,
+viewers_init(struct viewers *vs, unsigned worker, bool holds_replies,
     unsigned max_viewers, struct published *ids)
 {
 	*vs = (struct viewers){
-		.wake_bit = wake_bit,
+		.worker = worker,
+		.wake_bit = UINT64_C(1) << worker,
 		.holds_replies = holds_replies,
 		.max_ended = VIEWER_ENDED_MAX,
 		.max_ended_sessions = UINT_MAX,
 		.memory = { .soft = UINT64_MAX, .hard = UINT64_MAX },
 		.class_ns = VIEWER_CLASS_NS,
 		.ids = ids,
-		.stats = stats_live_worker(0),
+		.stats = stats_live_worker(worker),
 	};
 	publish(&vs->max_viewers, max_viewers);
 	list_init(&vs->all);
@@ -44,24 +44,22 @@ viewers_are_mine(const struct viewers *vs)
 }
 
 static void
-drop_stream(struct viewers *vs, struct shown_stream *t)
+add_to(struct list *list, struct live_seat *seat)
 {
-	idmap_remove(&vs->streams_by_id, t->stream->id);
-	list_del(&t->node);
-	live_stream_put(t->stream);
-	free(t);
+	live_get(seat->object);
+	list_append(list, &seat->node);
 }
 
+/* Remove a session and its streams, or one stream, if they are listed. */
 static void
-drop_session(struct viewers *vs, struct shown_session *s)
+remove_seat(struct live_seat *seat)
 {
-	while (!list_empty(&s->streams))
-		drop_stream(
-		    vs, list_first(&s->streams, struct shown_stream, node));
-	idmap_remove(&vs->sessions_by_id, s->session->id);
-	list_del(&s->node);
-	live_session_put(s->session);
-	free(s);
+	if (list_empty(&seat->node))
+		return;
+	while (!list_empty(&seat->streams))
+		remove_seat(list_first(&seat->streams, struct live_seat, node));
+	list_del(&seat->node);
+	live_put(seat->object);
 }
 
 void
@@ -70,52 +68,22 @@ viewers_destroy(struct viewers *vs)
 	assert(viewers_are_mine(vs));
 	assert(list_empty(&vs->all) && account_used(&vs->memory) == 0);
 	while (!list_empty(&vs->sessions))
-		drop_session(
-		    vs, list_first(&vs->sessions, struct shown_session, node));
-	idmap_free(&vs->sessions_by_id);
-	idmap_free(&vs->streams_by_id);
+		remove_seat(list_first(&vs->sessions, struct live_seat, node));
 }
 
-struct shown_session *
+struct live_session *
 viewers_find(const struct viewers *vs, uint64_t id)
 {
+	const struct live_seat *seat;
+	struct live_session *s;
+
 	assert(viewers_are_mine(vs));
-	return idmap_find(&vs->sessions_by_id, id);
-}
-
-static void
-add_session(struct viewers *vs, struct live_session *session)
-{
-	struct shown_session *s = calloc(1, sizeof(*s));
-
-	if (s == NULL ||
-	    idmap_insert(&vs->sessions_by_id, session->id, s) != OK) {
-		log_error("out of memory: viewers will not see a session");
-		free(s);
-		return;
+	list_each (seat, &vs->sessions, struct live_seat, node) {
+		s = (void *)seat->object;
+		if (s->id == id)
+			return s;
 	}
-	s->session = live_session_get(session);
-	list_init(&s->streams);
-	list_append(&vs->sessions, &s->node);
-}
-
-static void
-add_stream(struct viewers *vs, struct live_stream *stream)
-{
-	struct shown_session *s = viewers_find(vs, stream->session->id);
-	struct shown_stream *t = s == NULL ? NULL : calloc(1, sizeof(*t));
-
-	if (t == NULL ||
-	    idmap_insert(&vs->streams_by_id, stream->id, t) != OK) {
-		if (s != NULL)
-			log_error("out of memory: viewers that attach later "
-				  "will not see stream %s/%s",
-			    stream->path, stream->channel);
-		free(t);
-		return;
-	}
-	t->stream = live_stream_get(stream);
-	list_append(&s->streams, &t->node);
+	return NULL;
 }
 
 void
@@ -138,39 +106,38 @@ viewers_are_behind(const struct viewers *vs)
 void
 viewers_take_event(struct viewers *vs, enum live_event what, void *take_object)
 {
+	struct live_seat *seat =
+	    &((struct live_object *)take_object)->seats[vs->worker];
 	const struct live_session *session = take_object;
 	struct live_stream *stream = take_object;
-	struct shown_session *s;
-	struct shown_stream *t;
+	struct live_seat *of;
 	struct viewer *v;
 
 	assert(viewers_are_mine(vs));
 	switch (what) {
 	case LIVE_EVENT_SESSION: /* viewers ask for the list of sessions */
-		add_session(vs, take_object);
+		add_to(&vs->sessions, seat);
 		break;
 	case LIVE_EVENT_SESSION_ENDED:
-		s = viewers_find(vs, session->id);
-		if (s != NULL)
-			drop_session(vs, s);
+		remove_seat(seat);
 		list_each (v, &vs->all, struct viewer, node)
 			viewer_session_ended(v, session);
 		break;
 	case LIVE_EVENT_STREAM:
 		vs->events_arrived++;
-		add_stream(vs, stream);
+		of = &stream->session->seats[vs->worker];
+		if (!list_empty(&of->node))
+			add_to(&of->streams, seat);
 		list_each (v, &vs->all, struct viewer, node)
 			viewer_stream_published(v, stream);
 		break;
 	case LIVE_EVENT_STREAM_CLOSED:
-		t = idmap_find(&vs->streams_by_id, stream->id);
-		if (t != NULL)
-			drop_stream(vs, t);
+		remove_seat(seat);
 		list_each (v, &vs->all, struct viewer, node)
 			viewer_stream_closed(v, stream);
 		break;
 	}
-	live_event_put(what, take_object);
+	live_put(take_object);
 }
 
 static void

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "common/account.h"
-#include "common/idmap.h"
 #include "common/list.h"
 #include "common/publish.h"
 #include "relayd/live/live_objects.h"
@@ -21,23 +20,12 @@
 struct stats;
 struct info;
 
-struct shown_stream {
-	struct list node;
-	struct live_stream *stream; /* a reference */
-};
-
-struct shown_session {
-	struct list node;
-	struct live_session *session; /* a reference */
-	struct list streams;	      /* published and open */
-};
-
 struct viewers {
 	pthread_t thread; /* no other uses this, except what says so */
 	bool has_thread;
 	struct list all;      /* struct viewer, by node */
-	struct list sessions; /* struct shown_session, as they are listed */
-	struct idmap sessions_by_id, streams_by_id;
+	struct list sessions; /* struct live_seat, as they are listed */
+	unsigned worker;      /* the number of its seat in all objects */
 	struct open_files files;
 	/* How many events of published streams were sent here, and how many
 	 * have arrived. A viewer must know a stream before it is sent a time
@@ -45,8 +33,8 @@ struct viewers {
 	 * reach it without an event. */
 	struct published events_sent; /* any thread */
 	uint64_t events_arrived;
-	uint64_t wake_bit;  /* this worker's bit in the logs' waiters */
-	bool holds_replies; /* --live-hold */
+	uint64_t wake_bit;	      /* of WORKER, in the logs' waiters */
+	bool holds_replies;	      /* --live-hold */
 	struct published max_viewers; /* per session; 0: any number */
 	unsigned max_ended; /* ended streams per viewer; VIEWER_ENDED_MAX */
 	/* Ended sessions that a viewer has streams of, counted for each viewer;
@@ -61,7 +49,7 @@ struct viewers {
 	struct stats *stats;	 /* of this live worker; of the process */
 };
 
-void viewers_init(struct viewers *vs, uint64_t wake_bit, bool holds_replies,
+void viewers_init(struct viewers *vs, unsigned worker, bool holds_replies,
     unsigned max_viewers, struct published *ids);
 /* From here on VS and its viewers belong to the calling thread. */
 void viewers_begin(struct viewers *vs);
@@ -79,7 +67,8 @@ bool viewers_are_behind(const struct viewers *vs);
 void viewers_take_event(
     struct viewers *vs, enum live_event what, void *take_object);
 
-struct shown_session *viewers_find(const struct viewers *vs, uint64_t id);
+/* A session that is recorded, or NULL. */
+struct live_session *viewers_find(const struct viewers *vs, uint64_t id);
 
 /* Too many ended sessions are unread: mark the viewer to disconnect. One at a
  * time, so it is called again after that. */

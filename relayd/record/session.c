@@ -332,7 +332,7 @@ session_destroy(struct session *s)
 	trace_forget_all(s);
 	udp_session_destroy(s->tag, s->udp);
 	report_end_to_viewers(s);
-	live_session_put(s->live);
+	live_put(s->live);
 	/* Data connections stay open until the worker closes them. */
 	list_for_each (n, tmp, &s->inputs) {
 		in = list_entry(n, struct session_input, node);

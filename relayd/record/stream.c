@@ -141,7 +141,7 @@ end_logs(struct stream *t)
 		published_sub(&t->session->live->streams, 1);
 	if (t->live != NULL) {
 		notifier->notify(notifier, LIVE_EVENT_STREAM_CLOSED, t->live);
-		live_stream_put(t->live);
+		live_put(t->live);
 	}
 	packet_log_put(t->log);
 	metadata_log_put(t->metadata);

@@ -43,7 +43,7 @@ notify(struct live_notifier *d, enum live_event what, void *object)
 	MUST(n != NULL);
 	n->what = what;
 	n->object = object;
-	live_event_get(what, object);
+	live_get(object);
 	if (what == LIVE_EVENT_STREAM)
 		s->n_waiting++;
 	viewers_note_sent(&s->viewers, what);
@@ -68,8 +68,10 @@ live_pair_open(struct live_pair *s, bool holds_replies, unsigned max_viewers)
 	struct store_config store = { .max_files = LIVE_PAIR_FILES_MAX,
 		.registry = one_registry() };
 
-	*s = (struct live_pair){ .notifier = { .notify = notify, .wake = wake },
-		.host = "host" };
+	*s = (struct live_pair){
+		.notifier = { .n_workers = 1, .notify = notify, .wake = wake },
+		.host = "host"
+	};
 	MUST(temp_dir(s->dir, sizeof(s->dir), "check_live_pair"));
 	s->base_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	MUST(s->base_fd >= 0);
@@ -83,7 +85,7 @@ live_pair_open(struct live_pair *s, bool holds_replies, unsigned max_viewers)
 	store.base_fd = s->base_fd;
 	MUST(shard_create(&s->shard, &config, &store) == OK);
 	viewers_init(
-	    &s->viewers, 4, holds_replies, max_viewers, &s->viewer_ids);
+	    &s->viewers, 0, holds_replies, max_viewers, &s->viewer_ids);
 	viewers_begin(&s->viewers);
 	/* No reply waits for a stream class; a test may change this. */
 	s->viewers.class_ns = 0;

@@ -43,7 +43,7 @@ assert_taken(unsigned worker, enum live_event what, void *object)
 	ck_assert(live_inbox_take(&inboxes[worker], &got, &from));
 	ck_assert_int_eq(got, what);
 	ck_assert_ptr_eq(from, object);
-	live_event_put(got, from);
+	live_put(from);
 }
 
 TEST(all_of_an_object_arrives_without_memory)
@@ -70,8 +70,8 @@ TEST(all_of_an_object_arrives_without_memory)
 		assert_taken(i, LIVE_EVENT_SESSION_ENDED, s);
 		ck_assert(!live_inbox_take(&inboxes[i], &what, &object));
 	}
-	live_stream_put(t);
-	live_session_put(s);
+	live_put(t);
+	live_put(s);
 }
 
 TEST(only_the_first_news_wakes_the_worker)
@@ -84,7 +84,7 @@ TEST(only_the_first_news_wakes_the_worker)
 	    !live_inbox_post(&inboxes[0], LIVE_EVENT_SESSION_ENDED, s, 0));
 	assert_taken(0, LIVE_EVENT_SESSION, s);
 	assert_taken(0, LIVE_EVENT_SESSION_ENDED, s);
-	live_session_put(s);
+	live_put(s);
 }
 
 /* The object is gone from here when the workers hear of it. */
@@ -98,7 +98,7 @@ produce(void *arg)
 
 		tell(LIVE_EVENT_SESSION, s);
 		tell(LIVE_EVENT_SESSION_ENDED, s);
-		live_session_put(s);
+		live_put(s);
 	}
 	return NULL;
 }
@@ -120,7 +120,7 @@ consume(void *arg)
 		ck_assert_uint_eq(
 		    s->id % SESSIONS * 2 + (what == LIVE_EVENT_SESSION_ENDED),
 		    next[s->id / SESSIONS]++);
-		live_event_put(what, object);
+		live_put(object);
 		left--;
 	}
 	return NULL;

@@ -203,7 +203,7 @@ learn(enum live_event what, const void *object)
 		if (sessions[k].live == object) {
 			sessions[k].in_registry = what == LIVE_EVENT_SESSION;
 			if (what == LIVE_EVENT_SESSION_ENDED) {
-				live_session_put(sessions[k].live);
+				live_put(sessions[k].live);
 				sessions[k].live = NULL;
 			}
 		}
@@ -581,7 +581,7 @@ attach(struct m_viewer *v, struct m_session *s)
 		return;
 	}
 	CHECK(status == LIVE_ATTACH_OK, "status %u", status);
-	v->attached[slot] = live_session_get(s->live);
+	v->attached[slot] = live_get(s->live);
 	v->has_ended[slot] = false;
 	v->given[slot] = 0;
 	for (unsigned i = 0; i < n_streams; i++)
@@ -603,7 +603,7 @@ detach(struct m_viewer *v, int slot)
 		if (streams[i].live != NULL && streams[i].live->session == s)
 			v->at[i].state = ABSENT;
 	v->attached[slot] = NULL;
-	live_session_put(s);
+	live_put(s);
 }
 
 static void

@@ -79,7 +79,7 @@ publish_streams(struct m_session *s)
 		if (m->session != s->session || m->is_published || m->t == NULL)
 			continue;
 		m->is_published = true;
-		m->live = live_stream_get(m->t->live);
+		m->live = live_get(m->t->live);
 	}
 }
 
@@ -108,7 +108,7 @@ begin_session(struct m_session *s)
 {
 	*s = (struct m_session){ 0 };
 	s->session = live_pair_session(&pair, "session", 1000, false);
-	s->live = live_session_get(s->session->live);
+	s->live = live_get(s->session->live);
 	add_trace(s);
 }
 
@@ -357,7 +357,7 @@ void
 model_end(void)
 {
 	for (unsigned i = 0; i < n_streams; i++)
-		live_stream_put(streams[i].live);
+		live_put(streams[i].live);
 	live_pair_close(&pair);
 	free(streams);
 }
