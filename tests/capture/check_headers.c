@@ -51,10 +51,18 @@ static const struct {
 	{ LINKTYPE_ETHERNET,
 	    MACS "8100 0001 8100 0001 8100 0001 8100 0001 "
 		 "8100 0001 0800" IPV4("001c", "0000", "11") UDP,
-	    NONE, .ether_type = 0x8100, .n_vlans = 4 },
+	    V4, 34, 28, TRANSPORT_UDP, 54, 8, .protocol = 17, .n_vlans = 4 },
 	{ LINKTYPE_ETHERNET, MACS "8100 00", NONE, .ether_type = 0x8100 },
 	{ LINKTYPE_ETHERNET, MACS "001c" IPV4("001c", "0000", "11") UDP, NONE,
 	    .ether_type = 0x001c },
+	{ LINKTYPE_ETHERNET,
+	    MACS "0024 aaaa03000000 0800" IPV4("001c", "0000", "11") UDP,
+	    NETWORK_IPV4, 0x0024, 22, 28, TRANSPORT_UDP, 42, 8,
+	    .protocol = 17 },
+	{ LINKTYPE_ETHERNET,
+	    MACS "8847 00001000 00002140" IPV4("001c", "0000", "11") UDP,
+	    NETWORK_IPV4, 0x8847, 22, 28, TRANSPORT_UDP, 42, 8,
+	    .protocol = 17 },
 	{ LINKTYPE_ETHERNET, MACS "0806 00010800", NONE, .ether_type = 0x0806 },
 	{ LINKTYPE_ETHERNET, MACS "08", NONE, .ether_type = 0 },
 	{ LINKTYPE_ETHERNET, MACS "8847" IPV4("001c", "0000", "11"), NONE,
@@ -75,20 +83,10 @@ static const struct {
 	    TRANSPORT_UDP, 24, 8, .protocol = 17 },
 	{ LINKTYPE_NULL, "00000002" IPV4("001c", "0000", "11") UDP, V4, 4, 28,
 	    TRANSPORT_UDP, 24, 8, .protocol = 17 },
-	{ LINKTYPE_NULL, "0a000000" IPV6("0008", "11") UDP, V6, 4, 48,
-	    TRANSPORT_UDP, 44, 8, .protocol = 17 },
-	{ LINKTYPE_NULL, "00000018" IPV6("0008", "11") UDP, V6, 4, 48,
-	    TRANSPORT_UDP, 44, 8, .protocol = 17 },
 	{ LINKTYPE_NULL, "1c000000" IPV6("0008", "11") UDP, V6, 4, 48,
 	    TRANSPORT_UDP, 44, 8, .protocol = 17 },
-	{ LINKTYPE_NULL, "0000001e" IPV6("0008", "11") UDP, V6, 4, 48,
-	    TRANSPORT_UDP, 44, 8, .protocol = 17 },
-	{ LINKTYPE_NULL, "00020000" IPV4("001c", "0000", "11") UDP, NONE,
-	    .ether_type = 0 },
 	{ LINKTYPE_LOOP, "00000002" IPV4("001c", "0000", "11") UDP, V4, 4, 28,
 	    TRANSPORT_UDP, 24, 8, .protocol = 17 },
-	{ LINKTYPE_LOOP, "02000000" IPV4("001c", "0000", "11") UDP, NONE,
-	    .ether_type = 0 },
 	{ LINKTYPE_PPP, "ff03 0021" IPV4("001c", "0000", "11") UDP, V4, 4, 28,
 	    TRANSPORT_UDP, 24, 8, .protocol = 17 },
 	{ LINKTYPE_PPP, "0057" IPV6("0008", "11") UDP, V6, 2, 48, TRANSPORT_UDP,
@@ -124,11 +122,11 @@ static const struct {
 	{ LINKTYPE_IEEE802_11,
 	    "8801 0000" MACS "020000000003 1000 8000"
 	    "aaaa03000000 0800" IPV4("001c", "0000", "11") UDP,
-	    NONE, .ether_type = 0 },
+	    NONE, .ether_type = 0x0800 },
 	{ LINKTYPE_IEEE802_11,
 	    "0801 0000" MACS "020000000003 1100"
 	    "aaaa03000000 0800" IPV4("001c", "0000", "11") UDP,
-	    NONE, .ether_type = 0 },
+	    NONE, .ether_type = 0x0800 },
 	{ LINKTYPE_IEEE802_11,
 	    "8000 0000" MACS "020000000003 1000"
 	    "aaaa03000000 0800" IPV4("001c", "0000", "11") UDP,
@@ -220,8 +218,8 @@ TEST_ROWS(headers_are_found, ARRAY_LEN(found))
 
 	headers_find(&h, found[_i].link_type, b.p, (uint32_t)b.n);
 	ck_assert_msg(h.network_type == found[_i].network, "%s", found[_i].hex);
-	ck_assert_uint_eq(h.ether_type, found[_i].ether_type);
-	ck_assert_uint_eq(h.n_vlans, found[_i].n_vlans);
+	ck_assert_uint_eq(h.link.ether_type, found[_i].ether_type);
+	ck_assert_uint_eq(h.link.n_vlans, found[_i].n_vlans);
 	if (found[_i].network != NETWORK_UNKNOWN)
 		ck_assert_ptr_eq(h.network, b.p + found[_i].network_at);
 	else
@@ -251,7 +249,7 @@ TEST_ROWS(every_beginning, ARRAY_LEN(found))
 		struct headers h;
 
 		headers_find(&h, found[_i].link_type, cut.p, (uint32_t)n);
-		ck_assert(h.ethernet == NULL || n >= 14);
+		ck_assert(h.link.ethernet == NULL || n >= 14);
 		ck_assert_uint_ge(h.network_len, network[h.network_type]);
 		ck_assert_uint_ge(h.transport_len, transport[h.transport_type]);
 		ck_assert(h.network == NULL ||
@@ -272,11 +270,11 @@ TEST(tags_in_their_order)
 	struct headers h;
 
 	headers_find(&h, LINKTYPE_ETHERNET, b.p, (uint32_t)b.n);
-	ck_assert_ptr_eq(h.ethernet, b.p);
-	ck_assert_uint_eq(h.n_vlans, 2);
-	ck_assert_uint_eq(h.vlans[0], 0xe064);
-	ck_assert_uint_eq(h.vlans[1], 10);
-	ck_assert_uint_eq(h.ether_type, 0x0806);
+	ck_assert_ptr_eq(h.link.ethernet, b.p);
+	ck_assert_uint_eq(h.link.n_vlans, 2);
+	ck_assert_uint_eq(h.link.vlans[0], 0xe064);
+	ck_assert_uint_eq(h.link.vlans[1], 10);
+	ck_assert_uint_eq(h.link.ether_type, 0x0806);
 	free(b.p);
 }
 

@@ -57,6 +57,16 @@ struct edit {
 static void network(
     struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n);
 
+/* A link layer and what follows it. */
+static void
+frame(struct edit *e, uint16_t link_type, uint8_t *p, uint32_t n)
+{
+	struct link l;
+
+	link_find(&l, link_type, p, n);
+	network(e, l.network, p + l.offset, n - l.offset);
+}
+
 /* The sum of both, as of one after the other. */
 static uint16_t
 sum_add(uint16_t a, uint16_t b)
@@ -586,15 +596,6 @@ arp(const struct edit *e, uint8_t *p, uint32_t n)
 }
 
 static void
-ethernet(struct edit *e, uint8_t *p, uint32_t n)
-{
-	uint32_t offset;
-	const uint16_t type = link_find(LINKTYPE_ETHERNET, p, n, &offset);
-
-	network(e, type, p + offset, n - offset);
-}
-
-static void
 network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 {
 	if (e->depth > ANON_DEPTH)
@@ -612,7 +613,7 @@ network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 		arp(e, p, n);
 		break;
 	case ETHER_TYPE_ETHERNET:
-		ethernet(e, p, n);
+		frame(e, LINKTYPE_ETHERNET, p, n);
 		break;
 	default:
 		break;
@@ -624,9 +625,6 @@ void
 anon_packet(struct anon *a, uint16_t link_type, uint8_t *p, uint32_t n,
     enum anon_checksums checksums)
 {
-	struct edit e = { .anon = a, .checksums = checksums };
-	uint32_t offset;
-	const uint16_t type = link_find(link_type, p, n, &offset);
-
-	network(&e, type, p + offset, n - offset);
+	frame(&(struct edit){ .anon = a, .checksums = checksums }, link_type, p,
+	    n);
 }

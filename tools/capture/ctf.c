@@ -26,16 +26,16 @@ put_header(uint8_t *out, enum event_id id, uint64_t ns)
 
 /* Both addresses, the tags, the EtherType. */
 static uint8_t *
-put_link(uint8_t *out, const struct headers *h)
+put_link(uint8_t *out, const struct link *l)
 {
-	if (h->ethernet == NULL)
+	if (l->ethernet == NULL)
 		return little_u8(out, LINK_UNKNOWN);
 	out = little_u8(out, LINK_ETHERNET);
-	out = little_bytes(out, h->ethernet, 12);
-	out = little_u8(out, h->n_vlans);
-	for (unsigned i = 0; i < h->n_vlans; i++)
-		out = little_u16(out, h->vlans[i]);
-	return little_u16(out, h->ether_type);
+	out = little_bytes(out, l->ethernet, 12);
+	out = little_u8(out, l->n_vlans);
+	for (unsigned i = 0; i < l->n_vlans; i++)
+		out = little_u16(out, l->vlans[i]);
+	return little_u16(out, l->ether_type);
 }
 
 static uint8_t *
@@ -101,7 +101,7 @@ event_encode(uint8_t *out, const struct record *r, const struct headers *h,
 	assert(r->kind == RECORD_PACKET);
 	if (payload == PAYLOAD_NONE)
 		return (size_t)(out - start);
-	out = put_link(out, h);
+	out = put_link(out, &h->link);
 	out = put_network(out, h);
 	if (payload == PAYLOAD_FULL) {
 		out = little_u32(out, r->len);

@@ -3,107 +3,13 @@
 
 #include <string.h>
 
-#include "tools/capture/link.h"
-#include "tools/capture/record.h"
+#include "common/reader.h"
 
-#define ETHERNET_LEN 14
-#define SLL_LEN 16
 #define IPV4_LEN 20
 #define IPV6_LEN 40
 #define TCP_LEN 20
 #define UDP_LEN 8
 #define ICMP_LEN 8
-
-/* The functions below skip a link layer and return the EtherType of what
- * follows. */
-static uint16_t
-after_ethernet(struct headers *h, struct reader *r)
-{
-	uint16_t type;
-
-	h->ethernet = reader_take(r, ETHERNET_LEN);
-	if (h->ethernet == NULL)
-		return 0;
-	type = link_u16(h->ethernet + ETHERNET_LEN - 2);
-	while ((type == ETHER_TYPE_VLAN || type == ETHER_TYPE_SERVICE_VLAN) &&
-	       h->n_vlans < HEADERS_VLANS) {
-		const uint8_t *tag = reader_take(r, 4);
-
-		if (tag == NULL)
-			return type;
-		h->vlans[h->n_vlans++] = link_u16(tag);
-		type = link_u16(tag + 2);
-	}
-	return type;
-}
-
-/* Each system has another number for AF_INET6. */
-static uint16_t
-after_family(uint32_t family)
-{
-	switch (family) {
-	case 2:
-		return ETHER_TYPE_IPV4;
-	case 10: /* Linux */
-	case 24: /* NetBSD, OpenBSD */
-	case 28: /* FreeBSD */
-	case 30: /* Darwin */
-		return ETHER_TYPE_IPV6;
-	default:
-		return 0;
-	}
-}
-
-/* The byte order is unknown: choose the one that gives a small number. */
-static uint16_t
-after_null(struct reader *r)
-{
-	const uint32_t family = reader_u32(r);
-
-	return after_family(
-	    family > UINT16_MAX ? __builtin_bswap32(family) : family);
-}
-
-static uint16_t
-after_wireless(uint16_t link_type, struct reader *r)
-{
-	bool is_piece = false;
-	uint16_t type = 0;
-
-	if (link_type == LINKTYPE_IEEE802_11)
-		type = link_wireless(r, &is_piece);
-	else if (reader_left(r) > 0 && r->p[0] == 0) /* the version */
-		type = link_radiotap(r, &is_piece);
-	return is_piece ? 0 : type;
-}
-
-static uint16_t
-after_link(struct headers *h, uint16_t link_type, struct reader *r)
-{
-	switch (link_type) {
-	case LINKTYPE_ETHERNET:
-		return after_ethernet(h, r);
-	case LINKTYPE_LINUX_SLL:
-		(void)reader_take(r, SLL_LEN - 2);
-		return reader_u16(r);
-	case LINKTYPE_RAW:
-		return link_by_version(r);
-	case LINKTYPE_NULL:
-		return after_null(r);
-	case LINKTYPE_LOOP:
-		return after_family(reader_u32(r));
-	case LINKTYPE_PPP:
-		return link_ppp(r);
-	case LINKTYPE_C_HDLC:
-		(void)reader_take(r, 2); /* address, control */
-		return reader_u16(r);
-	case LINKTYPE_IEEE802_11:
-	case LINKTYPE_RADIOTAP:
-		return after_wireless(link_type, r);
-	default:
-		return 0;
-	}
-}
 
 static void
 set_transport(struct headers *h, enum transport_type type, uint32_t need,
@@ -235,14 +141,16 @@ void
 headers_find(
     struct headers *h, uint16_t link_type, const uint8_t *p, uint32_t n)
 {
-	struct reader r = reader_over(p, n);
-
 	*h = (struct headers){ 0 };
-	h->ether_type = after_link(h, link_type, &r);
-	if (h->ether_type == ETHER_TYPE_IPV4)
-		find_ipv4(h, r.p, (uint32_t)reader_left(&r));
-	else if (h->ether_type == ETHER_TYPE_IPV6)
-		find_ipv6(h, r.p, (uint32_t)reader_left(&r));
+	link_find(&h->link, link_type, p, n);
+	p += h->link.offset;
+	n -= h->link.offset;
+	if (h->link.is_piece)
+		return;
+	if (h->link.network == ETHER_TYPE_IPV4)
+		find_ipv4(h, p, n);
+	else if (h->link.network == ETHER_TYPE_IPV6)
+		find_ipv6(h, p, n);
 }
 
 /* The finalizer of MurmurHash3 (Appleby, public domain): each bit of V changes

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tags of IEEE 802.1Q and 802.1ad that are skipped. */
-#define HEADERS_VLANS 4
+#include "tools/capture/link.h"
+
 /* Extension headers of IPv6 that are skipped: each kind that RFC 8200
  * recommends once, and the second one of destination options. */
 #define HEADERS_EXTENSIONS 6
@@ -26,13 +26,7 @@ enum transport_type {
 };
 
 struct headers {
-	const uint8_t *ethernet;       /* 14 bytes; NULL: another link layer */
-	uint16_t vlans[HEADERS_VLANS]; /* tag control information, host order */
-	uint8_t n_vlans;
-	uint16_t ether_type; /* after the tags, host order, also where another
-				link layer has it in its own way; 0: none. Less
-				than 0x600: a length (IEEE 802.3) */
-
+	struct link link;
 	enum network_type network_type;
 	const uint8_t *network; /* 20 bytes of IPv4 (RFC 791), 40 of IPv6 (RFC
 				   8200) */
@@ -49,11 +43,7 @@ struct headers {
 				     counts */
 };
 
-/*
- * P has N bytes from the link layer on; LINK_TYPE is an enum linktype. In IEEE
- * 802.11 only data frames are skipped that are neither encrypted nor pieces of
- * something larger.
- */
+/* P has N bytes from the link layer on; LINK_TYPE is an enum linktype. */
 void headers_find(
     struct headers *h, uint16_t link_type, const uint8_t *p, uint32_t n);
 

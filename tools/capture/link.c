@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/compiler.h"
+#include "common/reader.h"
 #include "tools/capture/record.h"
 
 /* More link types (tcpdump.org). */
@@ -16,8 +18,9 @@ enum {
 /* Protocols of PPP (IANA). */
 enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
 
-uint16_t
-link_by_version(const struct reader *r)
+/* IPv4 or IPv6, by the version with which a header begins. */
+static uint16_t
+by_version(const struct reader *r)
 {
 	if (reader_left(r) == 0)
 		return ETHER_TYPE_NONE;
@@ -33,8 +36,8 @@ link_by_version(const struct reader *r)
 
 /* RFC 1661, RFC 1662: address and control may be missing, and the first byte of
  * the protocol, whose last byte is always odd. */
-uint16_t
-link_ppp(struct reader *r)
+static uint16_t
+ppp(struct reader *r)
 {
 	uint16_t protocol;
 
@@ -61,8 +64,8 @@ snap(struct reader *r)
 }
 
 /* IEEE 802.11-2016, 9.2: frame control tells what else is in the header. */
-uint16_t
-link_wireless(struct reader *r, bool *is_piece)
+static uint16_t
+wireless(struct reader *r, bool *is_piece)
 {
 	const uint8_t *frame = reader_take(r, 24), *qos;
 
@@ -82,8 +85,8 @@ link_wireless(struct reader *r, bool *is_piece)
 	return snap(r);
 }
 
-uint16_t
-link_radiotap(struct reader *r, bool *is_piece)
+static uint16_t
+radiotap(struct reader *r, bool *is_piece)
 {
 	const uint8_t *p = reader_take(r, 4);
 	/* Its length is little-endian. */
@@ -91,7 +94,7 @@ link_radiotap(struct reader *r, bool *is_piece)
 
 	if (len < 4 || reader_take(r, len - 4) == NULL)
 		return ETHER_TYPE_NONE;
-	return link_wireless(r, is_piece);
+	return wireless(r, is_piece);
 }
 
 /* RFC 3032: labels, of which the last is marked. */
@@ -105,21 +108,24 @@ mpls(struct reader *r)
 		if (label == NULL)
 			return ETHER_TYPE_NONE;
 	} while ((label[2] & 1) == 0);
-	return link_by_version(r);
+	return by_version(r);
 }
 
-/* Skips what may follow a link layer with an Ethernet type, up to IP. */
+/* Skip what may follow a link layer with an Ethernet type, up to IP. */
 static uint16_t
-after(uint16_t type, struct reader *r)
+after(struct link *l, uint16_t type, struct reader *r)
 {
 	const uint8_t *tag;
 
+	l->ether_type = type;
 	while (type == ETHER_TYPE_VLAN || type == ETHER_TYPE_SERVICE_VLAN ||
 	       type == ETHER_TYPE_OLD_SERVICE_VLAN) {
 		tag = reader_take(r, 4);
 		if (tag == NULL)
 			return ETHER_TYPE_NONE;
-		type = link_u16(tag + 2);
+		if (l->n_vlans < LINK_VLANS)
+			l->vlans[l->n_vlans++] = link_u16(tag);
+		l->ether_type = type = link_u16(tag + 2);
 	}
 	switch (type) {
 	case ETHER_TYPE_MPLS:
@@ -127,63 +133,64 @@ after(uint16_t type, struct reader *r)
 		return mpls(r);
 	case ETHER_TYPE_PPPOE: /* RFC 2516 */
 		(void)reader_take(r, 6);
-		return link_ppp(r);
+		return ppp(r);
 	default: /* up to 1500 it is a length (IEEE 802.3) */
 		return type != 0 && type <= 1500 ? snap(r) : type;
 	}
 }
 
-/* Skips a header of LEN bytes with an Ethernet type at OFF. */
+/* Skip a header of LEN bytes with an Ethernet type at OFF. */
 static uint16_t
-typed(struct reader *r, uint32_t off, uint32_t len)
+typed(struct link *l, struct reader *r, uint32_t off, uint32_t len)
 {
 	const uint8_t *p = reader_take(r, len);
 
-	return p == NULL ? ETHER_TYPE_NONE : after(link_u16(p + off), r);
+	return p == NULL ? ETHER_TYPE_NONE : after(l, link_u16(p + off), r);
 }
 
 static uint16_t
-find(uint16_t link_type, struct reader *r)
+find(struct link *l, uint16_t link_type, struct reader *r)
 {
-	bool is_piece;
-
 	switch (link_type) {
 	case LINKTYPE_ETHERNET:
-		return typed(r, 12, 14);
+		l->ethernet = reader_left(r) >= 14 ? r->p : NULL;
+		return typed(l, r, 12, 14);
 	case LINKTYPE_LINUX_SLL:
-		return typed(r, 14, 16);
+		return typed(l, r, 14, 16);
 	case LINKTYPE_LINUX_SLL2:
-		return typed(r, 0, 20);
+		return typed(l, r, 0, 20);
 	case LINKTYPE_C_HDLC:
-		return typed(r, 2, 4);
+		return typed(l, r, 2, 4);
 	case LINKTYPE_PPP:
-		return link_ppp(r);
+		return after(l, ppp(r), r);
 	case LINKTYPE_NULL: /* a family, whose number depends on the system */
 	case LINKTYPE_LOOP:
 		(void)reader_take(r, 4);
-		return link_by_version(r);
+		return after(l, by_version(r), r);
 	case LINKTYPE_RAW:
 	case LINKTYPE_IPV4:
 	case LINKTYPE_IPV6:
-		return link_by_version(r);
+		return after(l, by_version(r), r);
 	case LINKTYPE_IEEE802_11:
-		return after(link_wireless(r, &is_piece), r);
+		return after(l, wireless(r, &l->is_piece), r);
 	case LINKTYPE_RADIOTAP:
-		return after(link_radiotap(r, &is_piece), r);
+		return after(l, radiotap(r, &l->is_piece), r);
 	default:
 		return ETHER_TYPE_NONE;
 	}
 }
 
-uint16_t
-link_find(uint16_t link_type, const uint8_t *p, uint32_t n, uint32_t *offset)
+void
+link_find(struct link *l, uint16_t link_type, const uint8_t *p, uint32_t n)
 {
 	struct reader r = reader_over(p, n);
-	const uint16_t type = find(link_type, &r);
 
-	*offset = (uint32_t)(r.p - p);
-	assert(*offset <= n);
-	return r.bad ? ETHER_TYPE_NONE : type;
+	*l = (struct link){ 0 };
+	l->network = find(l, link_type, &r);
+	l->offset = (uint32_t)(r.p - p);
+	assert(l->offset <= n);
+	if (r.bad)
+		l->network = ETHER_TYPE_NONE;
 }
 
 bool
@@ -194,7 +201,7 @@ link_is_known(uint16_t link_type)
 		LINKTYPE_RAW, LINKTYPE_IPV4, LINKTYPE_IPV6, LINKTYPE_NULL,
 		LINKTYPE_LOOP, LINKTYPE_IEEE802_11, LINKTYPE_RADIOTAP };
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (known[i] == link_type)
 			return true;
 	return false;

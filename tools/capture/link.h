@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/reader.h"
-
 /* Ethernet types (IEEE 802 Numbers, IANA). */
 enum ether_type {
 	ETHER_TYPE_NONE = 0,
@@ -52,21 +50,28 @@ link_u16(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-/* The network header begins at *OFFSET of the N bytes at P, at most N. Returns
- * its Ethernet type; ETHER_TYPE_NONE if that is not known. LINK_TYPE is an enum
- * linktype. */
-uint16_t link_find(
-    uint16_t link_type, const uint8_t *p, uint32_t n, uint32_t *offset);
+/* Tags of IEEE 802.1Q and 802.1ad that are kept; all are skipped. */
+#define LINK_VLANS 4
+
+struct link {
+	const uint8_t *ethernet;    /* 14 bytes; NULL: another link layer */
+	uint16_t vlans[LINK_VLANS]; /* tag control information, host order */
+	uint8_t n_vlans;
+	uint16_t ether_type; /* after the tags, also where another link layer
+				has it in its own way; 0: none. Less than 0x600:
+				a length (IEEE 802.3) */
+	uint16_t network; /* the Ethernet type of what begins at OFFSET, after
+			     MPLS, PPPoE or SNAP; 0: not known */
+	uint32_t offset;  /* at most N */
+	bool is_piece; /* in IEEE 802.11: not a whole packet, but a fragment or
+			  an aggregate */
+};
+
+/* Skip the link layer of the N bytes at P. LINK_TYPE is an enum linktype. In
+ * IEEE 802.11 only data frames are skipped that are not encrypted. */
+void link_find(
+    struct link *l, uint16_t link_type, const uint8_t *p, uint32_t n);
 /* False: link_find() finds nothing in any packet of this link type. */
 bool link_is_known(uint16_t link_type);
-
-/* Each of these skips a link layer, and returns the Ethernet type of what
- * follows. *IS_PIECE: it is not a whole packet, but a fragment or an
- * aggregate. */
-uint16_t link_ppp(struct reader *r);
-uint16_t link_wireless(struct reader *r, bool *is_piece);
-uint16_t link_radiotap(struct reader *r, bool *is_piece);
-/* IPv4 or IPv6, by the version with which a header begins. Skips nothing. */
-uint16_t link_by_version(const struct reader *r);
 
 #endif
