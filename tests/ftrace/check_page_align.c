@@ -46,7 +46,7 @@ align(struct page_align *a, struct bytes b, size_t piece)
 {
 	struct taken out = { malloc(2 * b.n + SIZE), 0, 2 * b.n + SIZE };
 
-	ck_assert_int_eq(page_align_init(a, &layout, false, take, &out), OK);
+	ck_assert_int_eq(page_align_init(a, &layout, take, &out), OK);
 	for (size_t at = 0; at < b.n;) {
 		const size_t n = piece < b.n - at ? piece : b.n - at;
 		/* So that a sanitizer sees what is read behind. */
@@ -123,7 +123,7 @@ TEST(a_whole_page_comes_at_once)
 	struct taken out = { malloc(b.n), 0, b.n };
 	struct page_align a;
 
-	ck_assert_int_eq(page_align_init(&a, &layout, false, take, &out), OK);
+	ck_assert_int_eq(page_align_init(&a, &layout, take, &out), OK);
 	for (size_t at = 0; at < b.n; at += SIZE) {
 		page_align_bytes(&a, b.p + at, SIZE);
 		ck_assert_uint_eq(out.n, at + SIZE);
@@ -448,7 +448,7 @@ TEST(bytes_that_change_nothing_cost_nothing)
 	put_large(in.p + LARGE, 2000);
 	put_large(in.p + 2 * LARGE, UINT64_C(1) << 40);
 	in.p[2 * LARGE - 8] = 20;
-	ck_assert_int_eq(page_align_init(&a, &large, false, take, &out), OK);
+	ck_assert_int_eq(page_align_init(&a, &large, take, &out), OK);
 	page_align_bytes(&a, in.p, n);
 	ck_assert_uint_eq(out.n, LARGE);
 	began = cpu_ns();
@@ -663,7 +663,7 @@ check_valid(unsigned which, bool jumps, uint32_t chance)
 
 	for (size_t i = 0; i < pages; i++)
 		put_page(&s, in.p + i * size, i == 0 || jumps);
-	ck_assert_int_eq(page_align_init(&a, &s.layout, false, take, &out), OK);
+	ck_assert_int_eq(page_align_init(&a, &s.layout, take, &out), OK);
 	for (size_t at = 0; at < in.n;) {
 		const size_t left = in.n - at;
 		const size_t some = next_random(&s.chance) % (3 * size) + 1;
@@ -728,7 +728,7 @@ check_cut_among_looks(unsigned which, uint32_t chance)
 	for (size_t i = 0; i < pages; i++)
 		put_page(&s, all.p + i * size, true);
 	in = without(all, cut * size + n, (cut + 1) * size);
-	ck_assert_int_eq(page_align_init(&a, &s.layout, false, take, &out), OK);
+	ck_assert_int_eq(page_align_init(&a, &s.layout, take, &out), OK);
 	page_align_bytes(&a, in.p, in.n);
 	page_align_end(&a);
 	ck_assert_mem_eq(out.p, all.p, cut * size);

@@ -100,7 +100,7 @@ dat_pages_each(const struct dat *d, const struct dat_buffer *b,
 	enum status st;
 
 	layout.size = b->page_size;
-	st = page_align_init(&g.align, &layout, false, pass_pages, &g);
+	st = page_align_init(&g.align, &layout, pass_pages, &g);
 	if (st != OK)
 		return st;
 	if (!b->is_packed) {

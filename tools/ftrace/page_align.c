@@ -34,13 +34,14 @@ page_align_memory(const struct page_layout *layout)
 
 enum status
 page_align_init(struct page_align *a, const struct page_layout *layout,
-    bool is_off, void (*pages)(void *arg, const uint8_t *p, size_t n),
-    void *arg)
+    void (*pages)(void *arg, const uint8_t *p, size_t n), void *arg)
 {
-	*a = (struct page_align){ .layout = *layout,
+	*a = (struct page_align){
+		.layout = *layout,
 		.pages = pages,
 		.arg = arg,
-		.is_off = is_off || page_head(layout) > layout->size };
+		.is_off = page_head(layout) > layout->size,
+	};
 	a->rest = malloc(page_align_memory(layout));
 	if (a->rest == NULL)
 		return E_NOMEM;

@@ -43,10 +43,9 @@ struct page_align {
 	bool has_gap; /* events are missing before the next page */
 };
 
-/* IS_OFF: do not check, only count bytes. PAGES is called by page_align_bytes()
- * and page_align_end() only. */
+/* PAGES is called by page_align_bytes() and page_align_end() only. */
 enum status page_align_init(struct page_align *a,
-    const struct page_layout *layout, bool is_off,
+    const struct page_layout *layout,
     void (*pages)(void *arg, const uint8_t *p, size_t n), void *arg) MUST_CHECK;
 /* A zeroed struct is fine. */
 void page_align_free(struct page_align *a);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +18,6 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/dat_read.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/loop.h"
@@ -32,9 +30,9 @@
 #define GUEST_END_MS 10000
 /* The most time for data in flight when a recording is stopped. */
 #define GUEST_DRAIN_MS 300000
-/* The memory for dividing the pages of one guest. Pages of 4 KiB take 12 KiB
- * for each CPU. */
-#define GUEST_PAGES_BYTES (32 << 20)
+/* The memory of one guest, for dividing its pages and for its live session.
+ * Pages of 4 KiB take 12 KiB for each CPU. */
+#define GUEST_MEMORY_BYTES (128 << 20)
 /* The most guests of one recording, and arguments for their agents. */
 #define RECORD_GUESTS_MAX 64
 #define RECORD_WORDS_MAX 256
@@ -64,7 +62,6 @@ struct guest {
 	struct event *timer;
 	struct buf in; /* of stream 0 */
 	struct message_resp resp;
-	struct recording *recording;
 	struct page_feed feed;
 	uint32_t open; /* data streams that have not ended */
 	/* For each stream: bytes not reported as taken. */
@@ -72,8 +69,6 @@ struct guest {
 	bool has_answered; /* with CLOSE_RESP */
 	const char *why;   /* the reason of a failure; NULL: not known */
 	uint64_t stopped_ns, received_ns;
-	struct background_job join_job;
-	enum status joined;
 };
 
 struct record {
@@ -103,24 +98,6 @@ check_again(struct guest *g)
 }
 
 static void
-log_end(const struct guest *g)
-{
-	const uint64_t cuts = page_feed_cuts(&g->feed);
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < g->recording->n_parts; i++)
-		bytes += g->recording->parts[i].received;
-	log_notice("guest=%s: %" PRIu64 " bytes of pages%s%s", g->name, bytes,
-	    *g->recording->file != '\0' ? " in " : "; no file",
-	    g->recording->file);
-	if (cuts > 0)
-		log_warn("guest=%s: %" PRIu64
-			 " incomplete pages: its agent has not sent the rest; "
-			 "its events are missing",
-		    g->name, cuts);
-}
-
-static void
 end_live(struct guest *g)
 {
 	g->state = GUEST_LIVE_END;
@@ -128,36 +105,24 @@ end_live(struct guest *g)
 }
 
 static void
-on_joined(struct background_job *job)
+on_joined(void *arg)
 {
-	struct guest *g = container_of(job, struct guest, join_job);
+	struct guest *g = arg;
 
-	if (g->joined != OK)
+	if (g->feed.finished != OK)
 		g->all->has_failed = true;
-	log_end(g);
 	end_live(g);
-}
-
-/* In a thread, which alone uses the files now. */
-static void
-join_work(struct background_job *job)
-{
-	struct guest *g = container_of(job, struct guest, join_job);
-
-	g->joined = recording_finish(g->recording);
 }
 
 static void
 join_files(struct guest *g)
 {
-	if (g->recording == NULL) {
+	if (g->feed.recording == NULL) {
 		end_live(g);
 		return;
 	}
 	g->state = GUEST_FINISHING;
-	g->join_job = (struct background_job){ .work = join_work,
-		.done = on_joined };
-	background_add(g->all->finishing, &g->join_job);
+	page_feed_finish(&g->feed, g->all->finishing, on_joined, g);
 }
 
 /* Nothing more comes. */
@@ -207,9 +172,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	else if (g->state == GUEST_ENDING)
 		join_files(g);
 	else if (g->state == GUEST_LIVE_END &&
-		 (g->feed.live == NULL ||
-		     now - g->stopped_ns >= LIVE_END_MS * NS_PER_MS ||
-		     live_is_done(g->feed.live)))
+		 !page_feed_is_live(&g->feed, g->stopped_ns))
 		end_guest(g);
 	else if (g->state != GUEST_FINISHING)
 		check_again(g);
@@ -233,57 +196,35 @@ on_resp(struct guest *g, const struct message *m)
 	if (st != OK)
 		return st;
 	st = recording_create(
-	    &g->recording, &g->all->recordings, g->name, g->resp.cpus);
+	    &g->feed.recording, &g->all->recordings, g->name, g->resp.cpus);
 	if (st != OK)
 		g->why = "cannot create its files";
 	g->state = GUEST_METADATA;
 	return st;
 }
 
-static enum status
-open_feed(struct guest *g, const struct dat_layout *layout,
-    const struct live_about *about)
+static bool
+guest_may_use(void *arg, uint64_t bytes)
 {
-	const bool is_large = page_feed_memory(layout, about->cpus,
-				  PAGE_FEED_STREAM) > GUEST_PAGES_BYTES;
-	struct record *r = g->all;
-	struct live *live = NULL;
+	const struct guest *g = arg;
 
-	if (is_large)
-		log_warn("guest=%s: its pages are too large: stored as they "
-			 "come, not live",
-		    g->name);
-	else if (r->live.is_on &&
-		 live_create(&live, &r->live, r->loop.base, about) != OK)
-		log_warn("guest=%s: stored, not live", g->name);
-	return page_feed_init(&g->feed, g->recording, live, layout,
-	    is_large ? PAGE_FEED_RAW : PAGE_FEED_STREAM);
+	return page_feed_memory(&g->feed) + bytes <= GUEST_MEMORY_BYTES;
 }
 
 /* Begins the pages, and opens their streams; the metadata is whole. */
 static enum status
 begin_pages(struct guest *g)
 {
-	struct live_about about = { .name = g->name, .cpus = g->resp.cpus };
-	struct dat_layout layout;
-	enum status st = recording_map(
-	    g->recording, &about.metadata, &about.metadata_size);
+	struct record *r = g->all;
+	const struct page_feed_config config = { .is_end = true,
+		.page_size_max = DAT_PAGE_BYTES_MAX,
+		.live = r->live.is_on ? &r->live : NULL,
+		.base = r->loop.base,
+		.may_use = guest_may_use,
+		.arg = g };
+	const enum status st = page_feed_begin(&g->feed, &config, &g->why);
 
 	assert(g->state == GUEST_METADATA);
-	if (st == OK)
-		st = dat_read_layout(
-		    &layout, about.metadata, about.metadata_size);
-	if (st == OK && layout.has_cpus && layout.cpus != about.cpus)
-		st = E_PROTOCOL;
-	if (st != OK) {
-		recording_unmap(g->recording);
-		/* no more of it comes */
-		return st == E_MORE ? E_MALFORMED : st;
-	}
-	about.page_size = layout.page_size;
-	g->recording->page_size = layout.page_size;
-	st = open_feed(g, &layout, &about);
-	recording_unmap(g->recording);
 	if (st != OK)
 		return st;
 	for (uint32_t i = 0; i < g->resp.cpus; i++) {
@@ -304,7 +245,8 @@ take_metadata(struct guest *g, const struct message *m)
 	enum status st = OK;
 
 	if (m->data.n > 0)
-		st = recording_metadata(g->recording, m->data.p, m->data.n);
+		st = recording_metadata(
+		    g->feed.recording, m->data.p, m->data.n);
 	if (st == E_LIMIT)
 		g->why = "its metadata is too large";
 	return st;
@@ -417,10 +359,8 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 			on_control(g, p, n);
 		else if ((g->state == GUEST_RUNNING ||
 			     g->state == GUEST_STOPPING) &&
-			 stream <= g->resp.cpus &&
-			 page_feed_bytes(&g->feed, stream - 1, p, n) != OK)
-			log_error("guest=%s: out of memory; stored, not live",
-			    g->name);
+			 stream <= g->resp.cpus)
+			page_feed_bytes(&g->feed, stream - 1, p, n);
 	} else if (kind == FRAME_CLOSE && stream > 0) {
 		g->open -= g->open > 0;
 		check_end(g);
@@ -450,7 +390,6 @@ guest_destroy(struct guest *g)
 		return;
 	link_destroy(g->link);
 	page_feed_free(&g->feed);
-	recording_destroy(g->recording);
 	buf_free(&g->in);
 	if (g->timer != NULL)
 		event_free(g->timer);
@@ -468,7 +407,7 @@ guest_create(struct guest **out, struct record *r, const char *name)
 	if (g == NULL)
 		return E_NOMEM;
 	g->all = r;
-	g->name = name;
+	g->name = g->feed.name = name;
 	g->timer = evtimer_new(r->loop.base, on_timer, g);
 	if (g->timer != NULL)
 		st = link_dial(&g->link, &r->loop, r->broker, &broker_ops, g);

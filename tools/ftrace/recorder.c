@@ -48,9 +48,7 @@ sum_use(const struct recorders *all, const struct sockaddr *host)
 		sum.recorders++;
 		sum.fds += r->use.fds;
 		sum.ports += r->use.ports;
-		sum.memory +=
-		    r->use.memory +
-		    (r->feed.live == NULL ? 0 : live_memory(r->feed.live));
+		sum.memory += page_feed_memory(&r->feed);
 	}
 	return sum;
 }
@@ -121,15 +119,6 @@ forget_name(struct recorder *r)
 }
 
 static void
-free_recording(struct recorder *r)
-{
-	if (r->recording != NULL && !r->recording->is_kept)
-		r->all->memory -= r->recording->metadata_size;
-	recording_destroy(r->recording);
-	r->recording = NULL;
-}
-
-static void
 destroy_recorder(struct recorder *r)
 {
 	struct recorders *all = r->all;
@@ -141,7 +130,6 @@ destroy_recorder(struct recorder *r)
 	page_feed_free(&r->feed);
 	if (r->timer != NULL)
 		event_free(r->timer);
-	free_recording(r);
 	recorder_dialog_free(&r->dialog);
 	all->n--;
 	list_del(&r->node);
@@ -150,46 +138,10 @@ destroy_recorder(struct recorder *r)
 		all->gone(all->arg);
 }
 
+/* Logs which datagrams are missing. */
 static void
-log_pages(const struct recorder *r)
+log_datagrams(const struct recorder *r)
 {
-	const struct recording *g = r->recording;
-	const bool has_file = *g->file != '\0';
-	uint64_t pages = 0;
-
-	if (has_file && !(g->page_size > 0)) {
-		log_peer(LOG_NOTICE, "peer=%s: %s was already complete",
-		    r->name, g->file);
-		return;
-	}
-	for (uint32_t i = 0; i < g->n_parts; i++) {
-		log_debug("peer=%s: %" PRIu64 " pages of CPU %u", r->name,
-		    recording_pages_received(g, i), i);
-		pages += recording_pages_received(g, i);
-	}
-	log_peer(LOG_NOTICE, "peer=%s: %" PRIu64 " pages%s%s", r->name, pages,
-	    has_file		? " in "
-	    : r->finished == OK ? "; no file"
-				: "; no file yet",
-	    g->file);
-}
-
-/* Logs what was recorded, and what is missing. */
-static void
-log_end(const struct recorder *r)
-{
-	const uint64_t lost = r->recording->lost;
-	const uint64_t cuts = page_feed_cuts(&r->feed);
-
-	/* If a file could not be made, the reason was logged. */
-	if (r->finished == OK || (r->recording->page_size > 0))
-		log_pages(r);
-	if (cuts > 0)
-		log_peer(LOG_WARN,
-		    "peer=%s: %" PRIu64
-		    " incomplete pages: the recorder has not sent the rest; "
-		    "its events are missing",
-		    r->name, cuts);
 	if (r->counts.dropped > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: %" PRIu64 " pages lost: the kernel had no space "
@@ -201,52 +153,38 @@ log_end(const struct recorder *r)
 		    " datagrams that are not pages, and %" PRIu64
 		    " from other hosts",
 		    r->name, r->counts.malformed, r->counts.from_others);
-	if (lost > 0)
-		log_peer(LOG_WARN,
-		    "peer=%s: %" PRIu64 " bytes could not be written", r->name,
-		    lost);
 }
 
 static void advance(struct recorder *r);
 
 /* The file is done: release what only the file used. */
 static void
-on_finished(struct background_job *job)
+on_finished(void *arg)
 {
-	struct recorder *r = container_of(job, struct recorder, finish_job);
+	struct recorder *r = arg;
 
-	log_end(r);
-	free_recording(r);
+	log_datagrams(r);
+	recording_destroy(r->feed.recording);
+	r->feed.recording = NULL;
 	r->use.fds = r->feed.live != NULL ? LIVE_FDS : 0;
 	r->state = RECORDER_LIVE_END;
 	advance(r);
 }
 
-/* In a thread, which alone uses the files now. */
-static void
-finish_work(struct background_job *job)
-{
-	struct recorder *r = container_of(job, struct recorder, finish_job);
-
-	r->finished = recording_finish(r->recording);
-}
-
 static void
 finish_file(struct recorder *r)
 {
-	assert(r->recording != NULL);
 	forget_name(r);
 	r->state = RECORDER_FINISHING;
-	r->finish_job = (struct background_job){ .work = finish_work,
-		.done = on_finished };
-	background_add(r->all->finishing, &r->finish_job);
+	page_feed_finish(&r->feed, r->all->finishing, on_finished, r);
 }
 
 /* Is more data in flight? */
 static bool
 is_draining(const struct recorder *r, uint64_t now)
 {
-	return r->data != NULL && r->page_size > 0 && !r->all->is_ending &&
+	return r->data != NULL && r->feed.layout.size > 0 &&
+	       !r->all->is_ending &&
 	       !data_sockets_are_done(r->data, r->ended_ns) &&
 	       now - r->ended_ns < DRAIN_MS * NS_PER_MS;
 }
@@ -261,8 +199,7 @@ is_naming(const struct recorder *r, uint64_t now)
 static bool
 is_live_ending(const struct recorder *r, uint64_t now)
 {
-	return r->feed.live != NULL && !live_is_done(r->feed.live) &&
-	       now - r->ended_ns < LIVE_END_MS * NS_PER_MS &&
+	return page_feed_is_live(&r->feed, r->ended_ns) &&
 	       (!r->all->is_ending ||
 		   now - r->all->ending_ns < LIVE_STOP_MS * NS_PER_MS);
 }
@@ -289,7 +226,7 @@ advance(struct recorder *r)
 	if (r->state == RECORDER_DRAINING && !is_draining(r, now))
 		end_pages(r, now);
 	if (r->state == RECORDER_NAMING && !is_naming(r, now)) {
-		if (r->recording != NULL) {
+		if (r->feed.recording != NULL) {
 			finish_file(r);
 			return;
 		}
@@ -308,8 +245,8 @@ set_name(struct recorder *r, const char *name)
 	if (*name != '\0' && strcmp(r->name, name) != 0) {
 		log_peer(LOG_INFO, "peer=%s: is %s", r->name, name);
 		snprintf(r->name, sizeof(r->name), "%s", name);
-		if (r->recording != NULL)
-			recording_rename(r->recording, r->name);
+		if (r->feed.recording != NULL)
+			recording_rename(r->feed.recording, r->name);
 	}
 	advance(r);
 }
@@ -547,6 +484,7 @@ make(struct recorders *all)
 	if (r == NULL)
 		return NULL;
 	r->all = all;
+	r->feed.name = r->name;
 	r->fd = -1;
 	r->began_ns = r->received_ns = clock_now_ns();
 	list_append(&all->list, &r->node);
@@ -606,7 +544,7 @@ recorder_finish_left(struct recorders *all, struct recording *take)
 		return;
 	}
 	snprintf(r->name, sizeof(r->name), "%s", take->name);
-	r->recording = take;
+	r->feed.recording = take;
 	log_notice("peer=%s: completing an interrupted recording", r->name);
 	finish_file(r);
 }

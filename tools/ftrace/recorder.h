@@ -60,7 +60,6 @@ struct recorders {
 	struct list list;
 	unsigned n;
 	uint64_t fds_max; /* descriptors that all may use */
-	uint64_t memory;  /* of metadata in memory */
 	/* A recorder is gone; NULL: not used. */
 	void (*gone)(void *arg);
 	void *arg;

@@ -25,7 +25,7 @@ struct name_query;
 /* What a recorder uses, or several of them. */
 struct recorder_use {
 	uint64_t recorders, fds, ports; /* ports for pages */
-	uint64_t memory;		/* for pages and the live session */
+	uint64_t memory;		/* see page_feed_memory() */
 };
 
 struct recorder {
@@ -42,15 +42,10 @@ struct recorder {
 			     whole */
 	struct recorder_use use;
 
-	struct recording *recording;
 	struct data_sockets *data;
 	struct data_counts counts;
-	struct page_feed feed; /* has the live session */
-	uint32_t page_size;
-
-	struct background_job finish_job;
+	struct page_feed feed;	   /* has the recording and the live session */
 	struct name_query *naming; /* NULL: no lookup */
-	enum status finished;
 };
 
 /* recorder_data.c: what the dialog calls. */
