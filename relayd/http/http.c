@@ -84,7 +84,6 @@ make_server(
 				   ? max_clients
 				   : SERVER_CLIENTS_MAX,
 		.serve = api_serve,
-		.left = api_left,
 		.arg = f,
 	};
 
@@ -283,8 +282,8 @@ take_parcel(struct http *h, struct parcel *take_p)
 {
 	account_sub(&h->events_waiting, 1);
 	json_write_event(&h->text, &take_p->news);
-	api_tell(h, relay_event_name(take_p->news.kind), take_p->session.id,
-	    take_text(h));
+	api_send_event(h, relay_event_name(take_p->news.kind),
+	    take_p->session.id, take_text(h));
 	if (take_p->news.kind == RELAY_EVENT_SESSION_ENDED) {
 		take_p->session.viewers = take_p->session.streams = 0;
 		closed_add(&h->closed, &take_p->session);
@@ -338,7 +337,7 @@ tell_state(struct http *h, const char *kind, bool is, const char *figure,
 	json_add_string(&h->text, "state", is ? "short" : "ok");
 	json_add_number(&h->text, figure, value);
 	json_close(&h->text, '}');
-	api_tell(h, kind, 0, take_text(h));
+	api_send_event(h, kind, 0, take_text(h));
 }
 
 static void
@@ -365,7 +364,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	stored_tick(h);
 	tell_states(h);
 	if (++h->ticks % EVENTS_BEAT_S == 0)
-		api_beat(h);
+		api_send_comment(h);
 }
 
 static void *
@@ -437,7 +436,6 @@ http_create(struct http **out, const struct http_config *config)
 	h->config = *config;
 	h->events_waiting.hard = EVENTS_WAITING_MAX;
 	h->drained_fd = h->view.statm_fd = -1;
-	list_init(&h->listeners);
 	list_init(&h->questions);
 	list_init(&h->waiting);
 	list_init(&h->stored);
@@ -524,7 +522,6 @@ http_destroy(struct http *h)
 	ask_forget(h);
 	stored_forget(h);
 	sockets_close(h);
-	api_forget_listeners(h);
 	if (h->tick != NULL)
 		event_free(h->tick);
 	loop_destroy(&h->loop);

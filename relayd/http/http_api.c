@@ -66,137 +66,78 @@ serve_page(struct http *h, struct evhttp_request *r)
 	    r, 200, "text/html; charset=utf-8", page_html, sizeof(page_html));
 }
 
-struct listener {
-	struct list node;
-	struct server *server;
-	struct evhttp_request *request;
-};
-
-static void
-send_events(struct http *h, const struct listener *l, uint64_t behind)
-{
-	struct buf b = { 0 };
-
-	text_add(&b, "retry: 2000\n: %s\n\n", PACKAGE_NAME);
-	for (uint64_t n = behind + 1; n <= h->events.last; n++)
-		events_write(&b, &h->events, events_get(&h->events, n));
-	if (!b.bad)
-		server_send(l->server, l->request, buf_data(&b), buf_len(&b));
-	buf_free(&b);
-}
-
 /* The number of the event after which R resumes. */
 static uint64_t
-where_from(const struct http *h, struct evhttp_request *r)
+resume_after(const struct http *h, struct evhttp_request *r)
 {
 	const char *last = evhttp_find_header(
 	    evhttp_request_get_input_headers(r), "Last-Event-ID");
-	uint64_t behind, recent = 0;
+	uint64_t after, recent = 0;
 	struct evkeyvalq query;
 
 	if (!query_parse(&query, r))
 		return events_resume(&h->events, last);
 	if (last == NULL)
 		last = evhttp_find_header(&query, "last_event_id");
-	behind = events_resume(&h->events, last);
+	after = events_resume(&h->events, last);
 	if (last == NULL &&
 	    query_number(&query, "recent", 0, EVENTS_MAX, &recent) == OK)
-		behind -= recent < h->events.n ? recent : h->events.n;
+		after -= recent < h->events.n ? recent : h->events.n;
 	evhttp_clear_headers(&query);
-	return behind;
+	return after;
 }
 
 static void
 serve_events(struct http_face *f, struct evhttp_request *r)
 {
 	struct http *h = f->http;
-	struct listener *l;
+	struct buf b = { 0 };
 
 	if (evhttp_request_get_command(r) == EVHTTP_REQ_HEAD) {
 		server_answer(r, 200, "text/event-stream", "", 0);
 		return;
 	}
-	l = calloc(1, sizeof(*l));
-	if (l == NULL) {
+	text_add(&b, "retry: 2000\n: %s\n\n", PACKAGE_NAME);
+	for (uint64_t n = resume_after(h, r) + 1; n <= h->events.last; n++)
+		events_write(&b, &h->events, events_get(&h->events, n));
+	if (b.bad)
 		server_answer_text(r, 503, API_NO_MEMORY);
-		return;
-	}
-	if (!server_begin_events(f->server, r)) {
-		free(l);
-		return;
-	}
-	l->server = f->server;
-	l->request = r;
-	list_append(&h->listeners, &l->node);
-	send_events(h, l, where_from(h, r));
-}
-
-void
-api_left(struct evhttp_request *r, void *face)
-{
-	struct http *h = ((struct http_face *)face)->http;
-	struct listener *l;
-
-	list_each (l, &h->listeners, struct listener, node) {
-		if (l->request == r) {
-			list_del(&l->node);
-			free(l);
-			return;
-		}
-	}
+	else
+		server_begin_events(f->server, r, buf_data(&b), buf_len(&b));
+	buf_free(&b);
 }
 
 static void
 send_to_all(struct http *h, const struct buf *b)
 {
-	struct list *n, *tmp;
-	struct listener *l;
-
 	if (b->bad)
 		return;
-	list_for_each (n, tmp, &h->listeners) {
-		l = list_entry(n, struct listener, node);
-		server_send(l->server, l->request, buf_data(b), buf_len(b));
-	}
+	server_send_events(h->port.server, buf_data(b), buf_len(b));
+	server_send_events(h->admin.server, buf_data(b), buf_len(b));
 }
 
 void
-api_tell(struct http *h, const char *kind, uint64_t session, char *take_data)
+api_send_event(
+    struct http *h, const char *kind, uint64_t session, char *take_data)
 {
-	const struct event_line *l;
 	struct buf b = { 0 };
 
 	if (take_data == NULL)
 		return;
-	l = events_add(&h->events, kind, session, take_data);
-	if (list_empty(&h->listeners))
-		return;
-	events_write(&b, &h->events, l);
+	events_write(
+	    &b, &h->events, events_add(&h->events, kind, session, take_data));
 	send_to_all(h, &b);
 	buf_free(&b);
 }
 
 void
-api_beat(struct http *h)
+api_send_comment(struct http *h)
 {
 	struct buf b = { 0 };
 
-	if (list_empty(&h->listeners))
-		return;
 	text_add(&b, ":\n\n");
 	send_to_all(h, &b);
 	buf_free(&b);
-}
-
-void
-api_forget_listeners(struct http *h)
-{
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &h->listeners) {
-		list_del(n);
-		free(list_entry(n, struct listener, node));
-	}
 }
 
 static void

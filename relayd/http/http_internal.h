@@ -67,8 +67,7 @@ struct http {
 	unsigned ticks;
 	/* Events. */
 	struct events events;
-	struct buf text;       /* of one event; else empty */
-	struct list listeners; /* struct listener, in http_api.c */
+	struct buf text; /* of one event; else empty */
 	struct account events_waiting;
 	bool has_little_memory, has_full_disk;
 	struct closed closed;
@@ -150,14 +149,12 @@ void sessions_serve_metrics(struct http *h, struct evhttp_request *r);
 
 /* http_api.c; FACE is a struct http_face. */
 void api_serve(struct evhttp_request *r, void *face);
-void api_left(struct evhttp_request *r, void *face);
 /* Record an event and send it to listeners. TAKE_DATA is a line of JSON; NULL:
  * out of memory. */
-void api_tell(
+void api_send_event(
     struct http *h, const char *kind, uint64_t session, char *take_data);
 /* Send listeners a comment. */
-void api_beat(struct http *h);
-void api_forget_listeners(struct http *h);
+void api_send_comment(struct http *h);
 
 /* NULL: no memory. */
 struct http_settings *settings_of(const struct options *o);

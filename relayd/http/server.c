@@ -10,14 +10,12 @@
  */
 #include "relayd/http/server.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,63 +27,44 @@
 #include "common/account.h"
 #include "common/list.h"
 #include "common/log.h"
+#include "relayd/net/peer_name.h"
 #include "relayd/stats/stats.h"
 
-#define NAME_MAX_LEN 255
-
-/* Copy the name without its port and brackets. False: it cannot be one. */
-static bool
-copy_name(char name[NAME_MAX_LEN + 1], const char *host)
+/* The length of a host without its ":port". */
+static size_t
+host_len(const char *host)
 {
-	const bool has_brackets = *host == '[';
-	size_t n;
+	const char *colon = strrchr(host, ':');
 
-	host += has_brackets;
-	n = strcspn(host, has_brackets ? "]" : ":");
-	if (n == 0 || n > NAME_MAX_LEN || (has_brackets && host[n] != ']'))
-		return false;
-	memcpy(name, host, n);
-	name[n] = '\0';
-	host += n + has_brackets;
-	return *host == '\0' ||
-	       (*host == ':' &&
-		   host[1 + strspn(host + 1, "0123456789")] == '\0');
+	return colon != NULL &&
+		       colon[1 + strspn(colon + 1, "0123456789")] == '\0'
+		   ? (size_t)(colon - host)
+		   : strlen(host);
 }
 
 static bool
-is_address(const char *name, const struct sockaddr *a)
+is_same_host(const char *a, const char *b)
 {
-	const struct sockaddr_in6 *in6 = (const void *)a;
-	const struct sockaddr_in *in = (const void *)a;
-	unsigned char got[16];
-
-	if (a == NULL)
-		return false;
-	if (a->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
-	    inet_pton(AF_INET, name, got) == 1)
-		return memcmp(got, &in6->sin6_addr.s6_addr[12], 4) == 0;
-	if (a->sa_family == AF_INET)
-		return inet_pton(AF_INET, name, got) == 1 &&
-		       memcmp(got, &in->sin_addr, 4) == 0;
-	return a->sa_family == AF_INET6 &&
-	       inet_pton(AF_INET6, name, got) == 1 &&
-	       memcmp(got, &in6->sin6_addr, 16) == 0;
+	return host_len(a) == host_len(b) &&
+	       strncasecmp(a, b, host_len(a)) == 0;
 }
 
 bool
 host_is_ours(const char *host, const struct sockaddr *local,
     const char *const *names, unsigned n)
 {
-	char name[NAME_MAX_LEN + 1];
+	char *address;
+	bool is;
 
-	if (host == NULL || !copy_name(name, host))
+	if (host == NULL)
 		return false;
-	if (strcasecmp(name, "localhost") == 0 || is_address(name, local))
-		return true;
-	for (unsigned i = 0; i < n; i++)
-		if (strcasecmp(name, names[i]) == 0)
-			return true;
-	return false;
+	address = peer_name(local);
+	is = is_same_host(host, "localhost") ||
+	     (address != NULL && is_same_host(host, address));
+	free(address);
+	for (unsigned i = 0; i < n && !is; i++)
+		is = is_same_host(host, names[i]);
+	return is;
 }
 
 #define LOOK_NS (250 * NS_PER_MS)
@@ -97,8 +76,8 @@ struct client {
 	struct server *server;
 	struct bufferevent *bev; /* a reference */
 	uint64_t deadline_ns;
-	size_t unsent;	  /* of a listener, when it was last checked */
-	bool is_listener; /* to events */
+	struct evhttp_request *events; /* of a listener to events */
+	size_t unsent; /* of a listener, when it was last checked */
 	bool is_shut;
 };
 
@@ -190,8 +169,6 @@ forget(struct server *s, struct client *c)
 	account_sub(&s->unsent, unsent_of(c));
 	list_del(&c->node);
 	s->n_clients--;
-	if (c->is_listener)
-		s->n_listeners--;
 	stats_connection_went(PORT_HTTP);
 	bufferevent_decref(c->bev);
 	free(c);
@@ -230,8 +207,6 @@ watch_listener(struct client *c, uint64_t now)
 	if (unsent == 0 || unsent < c->unsent)
 		c->deadline_ns = now + SERVER_REQUEST_NS;
 	c->unsent = unsent;
-	if (unsent > SERVER_UNREAD_MAX)
-		shut(c);
 }
 
 static void
@@ -254,7 +229,7 @@ on_look(evutil_socket_t fd, short what, void *arg)
 	forget_freed(s);
 	list_for_each (n, tmp, &s->clients) {
 		c = list_entry(n, struct client, node);
-		if (c->is_listener)
+		if (c->events != NULL)
 			watch_listener(c, now);
 		if (now >= c->deadline_ns && !c->is_shut) {
 			stats_refused(PORT_HTTP, REFUSAL_stalled);
@@ -275,7 +250,7 @@ shut_oldest(struct server *s)
 	struct client *c;
 
 	list_each (c, &s->clients, struct client, node) {
-		if (!c->is_shut && !c->is_listener && !is_freed(c)) {
+		if (!c->is_shut && c->events == NULL && !is_freed(c)) {
 			shut(c);
 			return;
 		}
@@ -332,6 +307,62 @@ new_connection(struct event_base *base, void *arg)
 	return bev;
 }
 
+/* Answers, with the headers that all of them have. */
+
+static void
+header(struct evhttp_request *r, const char *name, const char *value)
+{
+	(void)evhttp_add_header(
+	    evhttp_request_get_output_headers(r), name, value);
+}
+
+void
+server_headers(struct evhttp_request *r, const char *type)
+{
+	header(r, "Content-Type", type);
+	header(r, "X-Content-Type-Options", "nosniff");
+	header(r, "Referrer-Policy", "no-referrer");
+	header(r, "Cache-Control", "no-store");
+	header(r, "Connection", "close");
+}
+
+void
+server_answer(struct evhttp_request *r, int code, const char *type,
+    const void *body, size_t n)
+{
+	struct evbuffer *out = evbuffer_new();
+	char length[24];
+
+	server_headers(r, type);
+	snprintf(length, sizeof(length), "%zu", n);
+	header(r, "Content-Length", length);
+	if (out != NULL && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
+		(void)evbuffer_add(out, body, n);
+	evhttp_send_reply(r, code, NULL, out);
+	if (out != NULL)
+		evbuffer_free(out);
+}
+
+void
+server_answer_text(struct evhttp_request *r, int code, const char *text)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s\n", text);
+	server_answer(r, code, "text/plain; charset=utf-8", line, strlen(line));
+}
+
+void
+server_refuse_method(struct evhttp_request *r, const char *allowed)
+{
+	char text[64];
+
+	header(r, "Allow", allowed);
+	snprintf(text, sizeof(text), "only %s",
+	    strcmp(allowed, "POST") == 0 ? "POST" : "GET and HEAD");
+	server_answer_text(r, 405, text);
+}
+
 static struct client *
 client_of(struct server *s, struct evhttp_request *r)
 {
@@ -385,69 +416,66 @@ on_request(struct evhttp_request *r, void *arg)
 	}
 }
 
-/* A listener, whose connection stays. */
-struct guest {
-	struct server *server;
-	struct evhttp_request *request;
-};
-
 static void
 on_closed(struct evhttp_connection *evcon, void *arg)
 {
-	struct guest *g = arg;
-	struct evhttp_request *r = g->request;
-	struct server *s = g->server;
+	struct client *c = arg;
+	struct evhttp_request *r = c->events;
 
-	free(g);
-	s->config.left(r, s->config.arg);
+	c->events = NULL;
+	c->server->n_listeners--;
 	/* When the connection failed, the request is ours to free; when evhttp
 	 * ends, it frees its requests. */
 	if (evhttp_request_get_connection(r) == NULL)
 		evhttp_send_reply_end(r);
 }
 
-bool
-server_begin_events(struct server *s, struct evhttp_request *r)
+static void
+send_chunk(struct client *c, const void *p, size_t n)
 {
-	struct client *c = client_of(s, r);
-	struct guest *g = malloc(sizeof(*g));
+	struct evbuffer *out = c->is_shut ? NULL : evbuffer_new();
 
-	if (c == NULL || g == NULL || s->n_listeners >= SERVER_LISTENERS_MAX ||
-	    s->n_listeners >= s->config.max_clients / 2) {
-		free(g);
-		(void)evhttp_add_header(
-		    evhttp_request_get_output_headers(r), "Retry-After", "10");
-		server_answer_text(r, 503, "too many listeners to events");
-		return false;
-	}
-	*g = (struct guest){ s, r };
-	c->is_listener = true;
-	s->n_listeners++;
-	evhttp_connection_set_closecb(
-	    evhttp_request_get_connection(r), on_closed, g);
-	server_headers(r, "text/event-stream");
-	evhttp_send_reply_start(r, 200, NULL);
-	bufferevent_set_timeouts(c->bev, NULL, NULL);
-	return true;
+	if (out != NULL && evbuffer_add(out, p, n) == 0)
+		evhttp_send_reply_chunk(c->events, out);
+	if (out != NULL)
+		evbuffer_free(out);
 }
 
 void
-server_send(struct server *s, struct evhttp_request *r, const void *p, size_t n)
+server_begin_events(
+    struct server *s, struct evhttp_request *r, const void *p, size_t n)
 {
 	struct client *c = client_of(s, r);
-	struct evbuffer *out;
 
-	if (c == NULL || c->is_shut)
-		return;
-	if (unsent_of(c) > SERVER_UNREAD_MAX) {
-		shut(c);
+	if (c == NULL || s->n_listeners >= SERVER_LISTENERS_MAX ||
+	    s->n_listeners >= s->config.max_clients / 2) {
+		header(r, "Retry-After", "10");
+		server_answer_text(r, 503, "too many listeners to events");
 		return;
 	}
-	out = evbuffer_new();
-	if (out != NULL && evbuffer_add(out, p, n) == 0)
-		evhttp_send_reply_chunk(r, out);
-	if (out != NULL)
-		evbuffer_free(out);
+	c->events = r;
+	s->n_listeners++;
+	evhttp_connection_set_closecb(
+	    evhttp_request_get_connection(r), on_closed, c);
+	server_headers(r, "text/event-stream");
+	evhttp_send_reply_start(r, 200, NULL);
+	bufferevent_set_timeouts(c->bev, NULL, NULL);
+	send_chunk(c, p, n);
+}
+
+void
+server_send_events(struct server *s, const void *p, size_t n)
+{
+	struct list *node, *tmp;
+	struct client *c;
+
+	if (s == NULL || s->n_listeners == 0)
+		return;
+	list_for_each (node, tmp, &s->clients) {
+		c = list_entry(node, struct client, node);
+		if (c->events != NULL)
+			send_chunk(c, p, n);
+	}
 }
 
 static enum status
@@ -520,60 +548,4 @@ server_destroy(struct server *s)
 	if (s->config.fd >= 0)
 		close(s->config.fd);
 	free(s);
-}
-
-/* Answers, with the headers that all of them have. */
-
-static void
-header(struct evhttp_request *r, const char *name, const char *value)
-{
-	(void)evhttp_add_header(
-	    evhttp_request_get_output_headers(r), name, value);
-}
-
-void
-server_headers(struct evhttp_request *r, const char *type)
-{
-	header(r, "Content-Type", type);
-	header(r, "X-Content-Type-Options", "nosniff");
-	header(r, "Referrer-Policy", "no-referrer");
-	header(r, "Cache-Control", "no-store");
-	header(r, "Connection", "close");
-}
-
-void
-server_answer(struct evhttp_request *r, int code, const char *type,
-    const void *body, size_t n)
-{
-	struct evbuffer *out = evbuffer_new();
-	char length[24];
-
-	server_headers(r, type);
-	snprintf(length, sizeof(length), "%zu", n);
-	header(r, "Content-Length", length);
-	if (out != NULL && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
-		(void)evbuffer_add(out, body, n);
-	evhttp_send_reply(r, code, NULL, out);
-	if (out != NULL)
-		evbuffer_free(out);
-}
-
-void
-server_answer_text(struct evhttp_request *r, int code, const char *text)
-{
-	char line[256];
-
-	snprintf(line, sizeof(line), "%s\n", text);
-	server_answer(r, code, "text/plain; charset=utf-8", line, strlen(line));
-}
-
-void
-server_refuse_method(struct evhttp_request *r, const char *allowed)
-{
-	char text[64];
-
-	header(r, "Allow", allowed);
-	snprintf(text, sizeof(text), "only %s",
-	    strcmp(allowed, "POST") == 0 ? "POST" : "GET and HEAD");
-	server_answer_text(r, 405, text);
 }

@@ -22,8 +22,6 @@
 /* From the connection to the last byte of the answer. */
 #define SERVER_REQUEST_NS (10 * NS_PER_S)
 #define SERVER_HEADERS_MAX 8192
-/* Bytes of events that a listener has not read; above it, it is closed. */
-#define SERVER_UNREAD_MAX (256 * 1024)
 /* Bytes of answers and events that clients have not read; above it, the oldest
  * of those with most is closed. The longest answers, a thousand sessions with
  * long names, have 9 MiB. */
@@ -42,8 +40,6 @@ struct server_config {
 	/* A GET, HEAD or POST with a good Host: it must be answered, now or
 	 * later. */
 	void (*serve)(struct evhttp_request *r, void *arg);
-	/* A listener has left. */
-	void (*left)(struct evhttp_request *r, void *arg);
 	void *arg;
 };
 
@@ -67,17 +63,18 @@ void server_answer_text(struct evhttp_request *r, int code, const char *text);
 /* 405; ALLOWED is "GET, HEAD" or "POST". */
 void server_refuse_method(struct evhttp_request *r, const char *allowed);
 
-/* Keep R's connection for server_send(). False: there are too many listeners,
- * and R was answered. */
-bool server_begin_events(struct server *s, struct evhttp_request *r) MUST_CHECK;
-/* Send to listener R, which is closed soon if it does not read. */
-void server_send(
+/* Answer R with events: N bytes at P now, and later what server_send_events()
+ * is given. If there are too many listeners, the answer says so. A listener
+ * that does not read for SERVER_REQUEST_NS is closed. */
+void server_begin_events(
     struct server *s, struct evhttp_request *r, const void *p, size_t n);
+/* Send N bytes at P to all listeners. S may be NULL. */
+void server_send_events(struct server *s, const void *p, size_t n);
 
 /*
- * Whom the Host of a request names (RFC 9112, 3.2). A page of somebody else can
- * let its own name lead to our address (DNS rebinding) and then read what we
- * answer; its requests have that name. So a name must be known.
+ * The host that a request names (RFC 9112, 3.2) must be known: another site can
+ * let its own name lead to our address (DNS rebinding), and its page could then
+ * read our answers, but its requests have that name.
  */
 struct sockaddr;
 

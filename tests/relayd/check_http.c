@@ -42,7 +42,7 @@ static const struct {
 	{ "relay:x", false },
 	{ "relay:80x", false },
 	{ "[::1]", false },
-	{ "[relay]:80", true },
+	{ "[relay]:80", false },
 	{ "[relay", false },
 	{ "", false },
 	{ ":80", false },
