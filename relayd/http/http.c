@@ -301,7 +301,6 @@ drain(struct http *h)
 
 	h->view.phase = VIEW_DRAINING;
 	ask_no_more(h);
-	stored_ask_no_more(h);
 	h->view.threads.n = 0;
 	h->view.memory = NULL;
 	if (write(h->drained_fd, &one, sizeof(one)) < 0)
@@ -437,8 +436,8 @@ http_create(struct http **out, const struct http_config *config)
 	h->events_waiting.hard = EVENTS_WAITING_MAX;
 	h->drained_fd = h->view.statm_fd = -1;
 	list_init(&h->questions);
-	list_init(&h->waiting);
-	list_init(&h->stored);
+	for (unsigned i = 0; i < ARRAY_LEN(h->queues); i++)
+		list_init(&h->queues[i].waiting);
 	st = make_parts(h);
 	if (st == OK)
 		st = sockets_open(h);
@@ -520,7 +519,6 @@ http_destroy(struct http *h)
 	}
 	relay_event_listen(NULL, NULL);
 	ask_forget(h);
-	stored_forget(h);
 	sockets_close(h);
 	if (h->tick != NULL)
 		event_free(h->tick);

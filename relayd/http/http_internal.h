@@ -21,23 +21,25 @@
 #include "relayd/process/options.h"
 #include "relayd/stats/stored_info.h"
 
-/* A thread that has not answered after this time is shown as busy. */
-#define ASK_LIMIT_NS (1 * NS_PER_S)
 /* Events that the HTTP thread has not taken; more are dropped. */
 #define EVENTS_WAITING_MAX 10000
-/* How often a listener to events is sent a line, so that a broken connection is
- * noticed. */
+/* How often a listener to events is sent a comment, so that a broken connection
+ * is noticed. */
 #define EVENTS_BEAT_S 15
-/* How long to wait for the retention thread. A deletion is answered with what
- * was done by then. */
+/* A thread that has not answered after this time is shown as busy. */
+#define ASK_LIMIT_NS (1 * NS_PER_S)
+/* The same for the retention thread. A deletion is answered with what was done
+ * by then. */
 #define STORED_LIMIT_NS (9 * NS_PER_S)
-/* Requests for which other threads, or the retention thread, are asked at a
- * time. An answer may have megabytes, and takes a thread a millisecond, so the
- * other requests wait. */
+/* Requests for which other threads are asked at a time, and those that wait for
+ * that; the same again for lists of the retention thread. An answer may have
+ * megabytes, and takes a thread a millisecond. */
 #define QUESTIONS_ASKED_MAX 2
 #define QUESTIONS_WAITING_MAX 100
-#define STORED_ASKED_MAX 2
-#define STORED_WAITING_MAX 100
+/* The threads that are asked: those of struct threads, and the retention
+ * thread. */
+#define QUESTION_RETENTION THREADS_MAX
+#define QUESTION_THREADS (THREADS_MAX + 1)
 
 struct event;
 struct evhttp_request;
@@ -50,6 +52,11 @@ struct http_face {
 	bool is_admin;
 	struct sockaddr_un address; /* of a Unix socket */
 	struct stat file;	    /* st_ino 0: none */
+};
+
+struct question_queue {
+	struct list waiting;
+	unsigned n_waiting, n_asked;
 };
 
 struct http {
@@ -71,16 +78,15 @@ struct http {
 	struct account events_waiting;
 	bool has_little_memory, has_full_disk;
 	struct closed closed;
-	/* Questions that threads were asked, and those that wait. */
-	struct list questions, waiting;
-	unsigned n_asked, n_waiting;
-	struct event *next_question; /* asks one that waits */
+	/* Questions that threads were asked, and those that wait: for workers,
+	 * and for the retention thread. */
+	struct list questions;
+	struct question_queue queues[2];
+	struct event *next_question; /* asks those that wait */
 	uint64_t last_question;
-	bool is_late[THREADS_MAX]; /* it has not answered within 1 s */
-	/* Questions to the retention thread. */
+	/* It has not answered in time, and is not asked until it has. */
+	bool is_late[QUESTION_THREADS];
 	struct loop *retention; /* NULL: none, or draining */
-	struct list stored;	/* struct stored_question, in http_stored.c */
-	unsigned n_lists;	/* that it was asked for */
 	bool awaits_summary;
 };
 
@@ -99,14 +105,18 @@ struct question {
 	struct evhttp_request *request;
 	struct event *limit;
 	unsigned n_waiting;
-	bool is_busy[THREADS_MAX];
+	bool is_busy[QUESTION_THREADS];
 	struct info *answers[THREADS_MAX]; /* NULL: none */
 	/* All have answered, or the time is over: answer the request. At most
-	 * one is called in each cycle of the loop. */
+	 * one of each queue is called in a cycle of the loop. */
 	void (*done)(struct http *h, struct question *q);
-	/* The request to the threads, and what to do with the answers. */
+	/* The request to workers and live workers. */
 	struct info wish;
 	bool wants_active, wants_closed;
+	/* To the retention thread instead: the request, then the answer. A
+	 * small one does not wait for others. */
+	bool is_stored, is_small;
+	struct stored_info *stored;
 };
 
 /* http_questions.c */
@@ -123,8 +133,20 @@ bool query_parse(
 enum status query_number(const struct evkeyvalq *query, const char *name,
     uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
 /* For ask(). NULL: out of memory, and R was answered. */
-struct question *question_new(struct evhttp_request *r, enum info_wish wish,
+struct question *question_new(struct http *h, struct evhttp_request *r,
     void (*done)(struct http *h, struct question *q));
+void question_destroy(struct question *q);
+/* Ask the threads soon; none if Q wants only closed sessions. TAKE_Q is a
+ * question of question_new(). */
+void ask(struct question *take_q);
+enum status ask_open(struct http *h) MUST_CHECK; /* E_NOMEM */
+void ask_answered(struct http *h, struct info *take_i);
+void stored_answered(struct http *h, struct stored_info *take_i);
+/* Send a question to the retention thread. False: out of memory. */
+bool stored_post(struct http *h, struct stored_info *take_i) MUST_CHECK;
+/* Answer all questions with the answers that have arrived. */
+void ask_no_more(struct http *h);
+void ask_forget(struct http *h);
 
 /* http.c */
 /* E_IO: logged. */
@@ -135,12 +157,9 @@ void sockets_close(struct http *h);
 void stored_serve(struct http *h, struct evhttp_request *r);
 void vacuum_serve(struct http *h, struct evhttp_request *r);
 void keep_serve(struct http *h, struct evhttp_request *r);
-void stored_answered(struct http *h, struct stored_info *take_i);
+void stored_take_summary(struct http *h, struct stored_info *take_i);
 /* Once a second: ask for what the view shows of it. */
 void stored_tick(struct http *h);
-/* All questions are answered without the thread. */
-void stored_ask_no_more(struct http *h);
-void stored_forget(struct http *h);
 
 /* http_sessions.c */
 void sessions_serve(struct http *h, struct evhttp_request *r);
@@ -159,15 +178,5 @@ void api_send_comment(struct http *h);
 /* NULL: no memory. */
 struct http_settings *settings_of(const struct options *o);
 void settings_use(struct http *h, struct http_settings *take_s);
-
-/* http_questions.c */
-enum status ask_open(struct http *h) MUST_CHECK; /* E_NOMEM */
-/* Ask the threads soon; none if Q wants only closed sessions. TAKE_Q was
- * allocated with malloc. */
-void ask(struct http *h, struct question *take_q);
-void ask_answered(struct http *h, struct info *take_i);
-/* Answer all questions with the answers that have arrived. */
-void ask_no_more(struct http *h);
-void ask_forget(struct http *h);
 
 #endif

@@ -41,24 +41,6 @@ api_answer_error(struct evhttp_request *r, int code, const char *text)
 	api_answer_buf(r, code, "application/json", &b);
 }
 
-struct question *
-question_new(struct evhttp_request *r, enum info_wish wish,
-    void (*done)(struct http *h, struct question *q))
-{
-	struct question *q = calloc(1, sizeof(*q));
-
-	if (q == NULL) {
-		server_answer_text(r, 503, API_NO_MEMORY);
-		return NULL;
-	}
-	list_init(&q->node);
-	q->request = r;
-	q->wish.wish = wish;
-	q->done = done;
-	q->wants_active = true;
-	return q;
-}
-
 enum status
 query_number(const struct evkeyvalq *query, const char *name, uint64_t min,
     uint64_t max, uint64_t *out)
@@ -80,15 +62,47 @@ query_parse(struct evkeyvalq *query, const struct evhttp_request *r)
 	return false;
 }
 
-static void
-free_question(struct question *q)
+struct question *
+question_new(struct http *h, struct evhttp_request *r,
+    void (*done)(struct http *h, struct question *q))
+{
+	struct question *q = calloc(1, sizeof(*q));
+
+	if (q == NULL) {
+		server_answer_text(r, 503, API_NO_MEMORY);
+		return NULL;
+	}
+	list_init(&q->node);
+	q->http = h;
+	q->request = r;
+	q->done = done;
+	return q;
+}
+
+void
+question_destroy(struct question *q)
 {
 	list_del(&q->node);
 	if (q->limit != NULL)
 		event_free(q->limit);
 	for (unsigned i = 0; i < THREADS_MAX; i++)
 		info_destroy(q->answers[i]);
+	stored_info_destroy(q->stored);
 	free(q);
+}
+
+static struct question_queue *
+queue_of(const struct question *q)
+{
+	return &q->http->queues[q->is_stored];
+}
+
+/* Q is answered, and nobody is asked. */
+static void
+refuse(struct question *q, const char *text)
+{
+	api_answer_error(q->request, 503, text);
+	question_destroy(q);
 }
 
 /* The next one is asked in a later cycle of the loop: between two answers the
@@ -98,8 +112,7 @@ ask_next(struct http *h)
 {
 	const struct timeval now = { 0 };
 
-	if (h->n_waiting > 0 && h->n_asked < QUESTIONS_ASKED_MAX)
-		evtimer_add(h->next_question, &now);
+	evtimer_add(h->next_question, &now);
 }
 
 static void
@@ -107,10 +120,10 @@ finish(struct question *q)
 {
 	struct http *h = q->http;
 
-	assert(h->n_asked > 0);
+	if (!q->is_small)
+		queue_of(q)->n_asked--;
 	q->done(h, q);
-	free_question(q);
-	h->n_asked--;
+	question_destroy(q);
 	ask_next(h);
 }
 
@@ -118,7 +131,7 @@ finish(struct question *q)
 static void
 give_up(struct question *q)
 {
-	for (unsigned i = 0; i < q->http->view.threads.n; i++)
+	for (unsigned i = 0; i < QUESTION_THREADS; i++)
 		if (q->is_busy[i])
 			q->http->is_late[i] = true;
 	finish(q);
@@ -130,18 +143,24 @@ on_limit(evutil_socket_t fd, short what, void *arg)
 	give_up(arg);
 }
 
+/* Posts I, a question of the kind KIND, to LOOP; *REPLY is the message for its
+ * answer. False: out of memory. */
 static bool
-is_asked(const struct thread *t, const struct question *q)
+post(struct loop *loop, enum message_kind kind, void *i, struct message **reply)
 {
-	return (t->kind == THREAD_WORKER && q->wants_active) ||
-	       (t->kind == THREAD_LIVE_WORKER && q->wish.wish == INFO_SESSION);
+	struct message *m = NULL;
+
+	if (message_create(reply, kind) != OK || message_create(&m, kind) != OK)
+		return false;
+	m->object = i;
+	loop_post(loop, m);
+	return true;
 }
 
 /* Send the question to thread I. False: out of memory. */
 static bool
 send_to(struct http *h, struct question *q, unsigned i)
 {
-	struct message *m = NULL;
 	struct info *info = info_create();
 
 	if (info == NULL)
@@ -150,32 +169,74 @@ send_to(struct http *h, struct question *q, unsigned i)
 	info->question = q->number;
 	info->thread = i;
 	info->from = &h->loop;
-	if (message_create(&info->reply, MESSAGE_INFO) != OK ||
-	    message_create(&m, MESSAGE_INFO) != OK) {
-		info_destroy(info);
-		return false;
-	}
-	m->object = info;
-	loop_post(h->view.threads.all[i].loop, m);
-	return true;
+	if (post(h->view.threads.all[i].loop, MESSAGE_INFO, info, &info->reply))
+		return true;
+	info_destroy(info);
+	return false;
+}
+
+bool
+stored_post(struct http *h, struct stored_info *take_i)
+{
+	take_i->from = &h->loop;
+	if (post(h->retention, MESSAGE_STORED_INFO, take_i, &take_i->reply))
+		return true;
+	stored_info_destroy(take_i);
+	return false;
+}
+
+static bool
+send_to_retention(struct http *h, struct question *q)
+{
+	struct stored_info *i = q->stored;
+
+	q->stored = NULL;
+	i->question = q->number;
+	return stored_post(h, i);
+}
+
+static bool
+is_asked(const struct question *q, unsigned i)
+{
+	const struct threads *t = &q->http->view.threads;
+
+	if (q->is_stored || i == QUESTION_RETENTION)
+		return q->is_stored && i == QUESTION_RETENTION;
+	return i < t->n &&
+	       ((t->all[i].kind == THREAD_WORKER && q->wants_active) ||
+		   (t->all[i].kind == THREAD_LIVE_WORKER &&
+		       q->wish.wish == INFO_SESSION));
+}
+
+static bool
+may_ask(const struct http *h, unsigned i)
+{
+	return !h->is_late[i] &&
+	       (i == QUESTION_RETENTION ? h->retention != NULL
+					: h->view.phase == VIEW_SERVING);
 }
 
 /* Ask the threads. */
 static void
 put(struct http *h, struct question *q)
 {
-	const struct timeval limit = { .tv_sec = ASK_LIMIT_NS / NS_PER_S };
+	const struct timeval limit = {
+		.tv_sec = (time_t)((q->is_stored ? STORED_LIMIT_NS
+						 : ASK_LIMIT_NS) /
+				   NS_PER_S)
+	};
 
 	q->number = ++h->last_question;
 	list_append(&h->questions, &q->node);
-	h->n_asked++;
+	if (!q->is_small)
+		queue_of(q)->n_asked++;
 	q->limit = evtimer_new(h->loop.base, on_limit, q);
-	for (unsigned i = 0; i < h->view.threads.n; i++) {
-		if (!is_asked(&h->view.threads.all[i], q))
+	for (unsigned i = 0; i < QUESTION_THREADS; i++) {
+		if (!is_asked(q, i))
 			continue;
 		q->is_busy[i] = true;
-		if (h->view.phase == VIEW_SERVING && !h->is_late[i] &&
-		    q->limit != NULL && send_to(h, q, i))
+		if (may_ask(h, i) && q->limit != NULL &&
+		    (q->is_stored ? send_to_retention(h, q) : send_to(h, q, i)))
 			q->n_waiting++;
 	}
 	if (q->n_waiting == 0)
@@ -185,31 +246,22 @@ put(struct http *h, struct question *q)
 }
 
 static struct question *
-take_waiting(struct http *h)
+take_waiting(struct question_queue *u)
 {
-	struct question *q = list_first(&h->waiting, struct question, node);
+	struct question *q = list_first(&u->waiting, struct question, node);
 
 	list_del(&q->node);
-	h->n_waiting--;
+	u->n_waiting--;
 	return q;
 }
 
-/* Answer Q without asking a thread. */
 static void
-refuse(struct question *q, const char *text)
+put_next(struct http *h, struct question_queue *u)
 {
-	api_answer_error(q->request, 503, text);
-	free(q);
-}
-
-static void
-on_next_question(evutil_socket_t fd, short what, void *arg)
-{
-	struct http *h = arg;
 	struct question *q;
 
-	while (h->n_waiting > 0) {
-		q = take_waiting(h);
+	while (u->n_waiting > 0 && u->n_asked < QUESTIONS_ASKED_MAX) {
+		q = take_waiting(u);
 		/* Skip clients that have left. */
 		if (evhttp_request_get_connection(q->request) != NULL) {
 			put(h, q);
@@ -220,6 +272,15 @@ on_next_question(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+static void
+on_next_question(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *h = arg;
+
+	for (unsigned i = 0; i < ARRAY_LEN(h->queues); i++)
+		put_next(h, &h->queues[i]);
+}
+
 enum status
 ask_open(struct http *h)
 {
@@ -228,26 +289,36 @@ ask_open(struct http *h)
 }
 
 void
-ask(struct http *h, struct question *take_q)
+ask(struct question *take_q)
 {
-	if (h->n_waiting >= QUESTIONS_WAITING_MAX) {
+	struct question_queue *u = queue_of(take_q);
+
+	if (take_q->is_small) {
+		put(take_q->http, take_q);
+	} else if (u->n_waiting >= QUESTIONS_WAITING_MAX) {
 		refuse(take_q, "too many requests; try again");
-		return;
+	} else {
+		list_append(&u->waiting, &take_q->node);
+		u->n_waiting++;
+		ask_next(take_q->http);
 	}
-	take_q->http = h;
-	list_append(&h->waiting, &take_q->node);
-	h->n_waiting++;
-	ask_next(h);
 }
 
+/* Thread I has answered question NUMBER; NULL: it was given up. */
 static struct question *
-find_question(struct http *h, uint64_t number)
+find_answered(struct http *h, uint64_t number, unsigned i)
 {
 	struct question *q;
 
+	assert(i < QUESTION_THREADS);
+	h->is_late[i] = false;
 	list_each (q, &h->questions, struct question, node) {
-		if (q->number == number)
-			return q;
+		if (q->number != number)
+			continue;
+		assert(q->is_busy[i] && q->n_waiting > 0);
+		q->is_busy[i] = false;
+		q->n_waiting--;
+		return q;
 	}
 	return NULL;
 }
@@ -255,26 +326,43 @@ find_question(struct http *h, uint64_t number)
 void
 ask_answered(struct http *h, struct info *take_i)
 {
-	struct question *q = find_question(h, take_i->question);
+	struct question *q = find_answered(h, take_i->question, take_i->thread);
 
-	assert(take_i->thread < THREADS_MAX);
-	h->is_late[take_i->thread] = false;
 	if (q == NULL) {
 		info_destroy(take_i);
 		return;
 	}
-	assert(q->is_busy[take_i->thread] && q->n_waiting > 0);
-	q->is_busy[take_i->thread] = false;
 	q->answers[take_i->thread] = take_i;
-	if (--q->n_waiting == 0)
+	if (q->n_waiting == 0)
 		finish(q);
+}
+
+void
+stored_answered(struct http *h, struct stored_info *take_i)
+{
+	struct question *q;
+
+	if (take_i->wish == STORED_SUMMARY) {
+		stored_take_summary(h, take_i);
+		return;
+	}
+	q = find_answered(h, take_i->question, QUESTION_RETENTION);
+	if (q == NULL) {
+		stored_info_destroy(take_i);
+		return;
+	}
+	q->stored = take_i;
+	finish(q);
 }
 
 void
 ask_no_more(struct http *h)
 {
-	while (h->n_waiting > 0)
-		refuse(take_waiting(h), "the relay is stopping");
+	h->retention = NULL;
+	for (unsigned i = 0; i < ARRAY_LEN(h->queues); i++)
+		while (h->queues[i].n_waiting > 0)
+			refuse(take_waiting(&h->queues[i]),
+			    "the relay is stopping");
 	while (!list_empty(&h->questions))
 		give_up(list_first(&h->questions, struct question, node));
 }
@@ -282,10 +370,12 @@ ask_no_more(struct http *h)
 void
 ask_forget(struct http *h)
 {
-	while (h->n_waiting > 0)
-		free(take_waiting(h));
+	for (unsigned i = 0; i < ARRAY_LEN(h->queues); i++)
+		while (h->queues[i].n_waiting > 0)
+			question_destroy(take_waiting(&h->queues[i]));
 	while (!list_empty(&h->questions))
-		free_question(list_first(&h->questions, struct question, node));
+		question_destroy(
+		    list_first(&h->questions, struct question, node));
 	if (h->next_question != NULL)
 		event_free(h->next_question);
 }

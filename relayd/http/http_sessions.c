@@ -172,22 +172,23 @@ read_wish(struct question *q, const struct evkeyvalq *query)
 void
 sessions_serve(struct http *h, struct evhttp_request *r)
 {
-	struct question *q = question_new(r, INFO_SESSIONS, answer_sessions);
+	struct question *q = question_new(h, r, answer_sessions);
 	const char *error = "malformed query";
 	struct evkeyvalq query;
 
 	if (q == NULL)
 		return;
+	q->wish.wish = INFO_SESSIONS;
 	if (query_parse(&query, r)) {
 		error = read_wish(q, &query);
 		evhttp_clear_headers(&query);
 	}
 	if (error != NULL) {
-		free(q);
+		question_destroy(q);
 		api_answer_error(r, 400, error);
 		return;
 	}
-	ask(h, q);
+	ask(q);
 }
 
 /* The last events of the session. */
@@ -266,11 +267,13 @@ session_serve(struct http *h, struct evhttp_request *r, const char *id)
 		api_answer_error(r, 404, "no such session");
 		return;
 	}
-	q = question_new(r, INFO_SESSION, answer_session);
+	q = question_new(h, r, answer_session);
 	if (q == NULL)
 		return;
+	q->wish.wish = INFO_SESSION;
+	q->wants_active = true;
 	q->wish.id = number;
-	ask(h, q);
+	ask(q);
 }
 
 static void
@@ -298,10 +301,12 @@ answer_metrics(struct http *h, struct question *q)
 void
 sessions_serve_metrics(struct http *h, struct evhttp_request *r)
 {
-	struct question *q = question_new(r, INFO_SESSIONS, answer_metrics);
+	struct question *q = question_new(h, r, answer_metrics);
 
 	if (q == NULL)
 		return;
+	q->wish.wish = INFO_SESSIONS;
+	q->wants_active = true;
 	q->wish.limit = METRICS_SESSIONS_MAX;
-	ask(h, q);
+	ask(q);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What is on the disk, and orders about it, by the retention thread. */
-#include <assert.h>
-#include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <stdlib.h>
@@ -11,35 +9,6 @@
 #include "relayd/http/http_internal.h"
 
 #define STORED_LIMIT 100
-
-/* A request that waits for the thread's answer. */
-struct stored_question {
-	struct list node;
-	struct http *http;
-	uint64_t number;
-	struct evhttp_request *request;
-	struct event *limit;
-	struct stored_info *info; /* NULL: the thread was asked */
-};
-
-static void
-free_stored_question(struct stored_question *q)
-{
-	list_del(&q->node);
-	if (q->limit != NULL)
-		event_free(q->limit);
-	stored_info_destroy(q->info);
-	free(q);
-}
-
-static void
-on_stored_limit(evutil_socket_t fd, short what, void *arg)
-{
-	struct stored_question *q = arg;
-
-	api_answer_error(q->request, 503, "the disk does not answer in time");
-	free_stored_question(q);
-}
 
 /* The members of I; IS_DELETED: in a list of what was deleted. */
 static void
@@ -103,12 +72,18 @@ write_vacuum(struct buf *b, const struct stored_info *i)
 }
 
 static void
-answer_request(struct evhttp_request *r, const struct stored_info *i)
+answer_stored(struct http *h, struct question *q)
 {
+	const struct stored_info *i = q->stored;
+	struct evhttp_request *r = q->request;
 	struct buf b = { 0 };
 
-	assert(i->wish != STORED_SUMMARY);
-	if (i->st == E_NOENT)
+	if (q->is_busy[QUESTION_RETENTION])
+		api_answer_error(r, 503,
+		    h->view.phase == VIEW_DRAINING
+			? "the relay is stopping"
+			: "the disk does not answer in time");
+	else if (i->st == E_NOENT)
 		api_answer_error(r, 404, "no trace is noted at that path");
 	else if (i->st == E_REFUSED)
 		api_answer_error(r, 503,
@@ -130,8 +105,8 @@ answer_request(struct evhttp_request *r, const struct stored_info *i)
 	}
 }
 
-static void
-take_summary(struct http *h, const struct stored_info *i)
+void
+stored_take_summary(struct http *h, struct stored_info *take_i)
 {
 	struct view *v = &h->view;
 
@@ -139,171 +114,46 @@ take_summary(struct http *h, const struct stored_info *i)
 	free(v->oldest_path);
 	v->oldest_path = NULL;
 	v->has_stored = true;
-	v->stored = i->figures;
-	if (i->n_items == 0)
-		return;
-	v->oldest_path = strdup(i->items[0].path);
-	v->oldest_ended_ns = i->items[0].ended_ns;
-	v->oldest_bytes = i->items[0].bytes;
-}
-
-/* False: no memory, TAKE_I is gone. */
-static bool
-post(struct http *h, struct stored_info *take_i)
-{
-	struct message *m = NULL;
-
-	take_i->from = &h->loop;
-	if (message_create(&take_i->reply, MESSAGE_STORED_INFO) != OK ||
-	    message_create(&m, MESSAGE_STORED_INFO) != OK) {
-		stored_info_destroy(take_i);
-		return false;
-	}
-	m->object = take_i;
-	loop_post(h->retention, m);
-	return true;
-}
-
-/* Lists have megabytes: ask for a few at a time. */
-static bool
-may_ask(const struct http *h, const struct stored_info *i)
-{
-	return h->retention != NULL &&
-	       (i->wish != STORED_LIST || h->n_lists < STORED_ASKED_MAX);
-}
-
-/* False: no memory, Q's request was answered, and Q is gone. */
-static bool
-put_stored(struct http *h, struct stored_question *q)
-{
-	struct stored_info *i = q->info;
-	const bool is_list = i->wish == STORED_LIST;
-
-	q->info = NULL;
-	i->question = q->number;
-	if (post(h, i)) {
-		h->n_lists += is_list;
-		return true;
-	}
-	server_answer_text(q->request, 503, API_NO_MEMORY);
-	free_stored_question(q);
-	return false;
-}
-
-static void
-put_waiting(struct http *h)
-{
-	struct stored_question *q;
-	struct list *n, *tmp;
-
-	list_for_each (n, tmp, &h->stored) {
-		q = list_entry(n, struct stored_question, node);
-		if (q->info == NULL)
-			continue;
-		if (!may_ask(h, q->info))
-			return;
-		if (evhttp_request_get_connection(q->request) != NULL) {
-			(void)put_stored(h, q);
-			continue;
-		}
-		/* Skip clients that have left. */
-		server_answer_text(q->request, 503, "the client has left");
-		free_stored_question(q);
-	}
-}
-
-void
-stored_answered(struct http *h, struct stored_info *take_i)
-{
-	struct stored_question *q;
-
-	if (take_i->wish == STORED_SUMMARY) {
-		take_summary(h, take_i);
-		stored_info_destroy(take_i);
-		return;
-	}
-	if (take_i->wish == STORED_LIST) {
-		assert(h->n_lists > 0);
-		h->n_lists--;
-	}
-	list_each (q, &h->stored, struct stored_question, node) {
-		if (q->number == take_i->question) {
-			answer_request(q->request, take_i);
-			free_stored_question(q);
-			break;
-		}
+	v->stored = take_i->figures;
+	if (take_i->n_items > 0) {
+		v->oldest_path = strdup(take_i->items[0].path);
+		v->oldest_ended_ns = take_i->items[0].ended_ns;
+		v->oldest_bytes = take_i->items[0].bytes;
 	}
 	stored_info_destroy(take_i);
-	put_waiting(h);
 }
 
-static unsigned
-n_waiting(const struct http *h)
-{
-	const struct stored_question *q;
-	unsigned n = 0;
-
-	list_each (q, &h->stored, struct stored_question, node)
-		n++;
-	return n;
-}
-
-/* Ask the thread, and answer R with its answer. */
-static void
-ask_for(struct http *h, struct evhttp_request *r, struct stored_info *take_i)
-{
-	const struct timeval limit = { .tv_sec = STORED_LIMIT_NS / NS_PER_S };
-	struct stored_question *q;
-
-	if (h->retention == NULL || n_waiting(h) >= STORED_WAITING_MAX) {
-		stored_info_destroy(take_i);
-		api_answer_error(r, 503, "too many requests; try again");
-		return;
-	}
-	q = calloc(1, sizeof(*q));
-	if (q == NULL) {
-		stored_info_destroy(take_i);
-		server_answer_text(r, 503, API_NO_MEMORY);
-		return;
-	}
-	*q = (struct stored_question){ .http = h,
-		.request = r,
-		.number = ++h->last_question,
-		.limit = evtimer_new(h->loop.base, on_stored_limit, q),
-		.info = take_i };
-	list_append(&h->stored, &q->node);
-	if (q->limit == NULL) {
-		server_answer_text(r, 503, API_NO_MEMORY);
-		free_stored_question(q);
-	} else if (!may_ask(h, take_i) || put_stored(h, q)) {
-		evtimer_add(q->limit, &limit);
-	}
-}
-
-/* Read the query of R by READ, which returns NULL or an error. */
+/* Ask the thread what the query of R says; READ returns NULL or an error. */
 static void
 serve(struct http *h, struct evhttp_request *r, enum stored_wish wish,
     const char *(*read)(struct stored_info *i, const struct evkeyvalq *query))
 {
-	struct stored_info *i = stored_info_create();
-	const char *wrong = "malformed query";
+	struct question *q = question_new(h, r, answer_stored);
+	const char *error = "malformed query";
 	struct evkeyvalq query;
 
-	if (i == NULL) {
+	if (q == NULL)
+		return;
+	q->is_stored = true;
+	/* Lists have megabytes. */
+	q->is_small = wish != STORED_LIST;
+	q->stored = stored_info_create();
+	if (q->stored == NULL) {
+		question_destroy(q);
 		server_answer_text(r, 503, API_NO_MEMORY);
 		return;
 	}
-	i->wish = wish;
+	q->stored->wish = wish;
 	if (query_parse(&query, r)) {
-		wrong = read(i, &query);
+		error = read(q->stored, &query);
 		evhttp_clear_headers(&query);
 	}
-	if (wrong == NULL) {
-		ask_for(h, r, i);
+	if (error == NULL) {
+		ask(q);
 		return;
 	}
-	stored_info_destroy(i);
-	api_answer_error(r, 400, wrong);
+	question_destroy(q);
+	api_answer_error(r, 400, error);
 }
 
 static const char *
@@ -388,26 +238,5 @@ stored_tick(struct http *h)
 	if (i == NULL)
 		return;
 	i->wish = STORED_SUMMARY;
-	h->awaits_summary = post(h, i);
-}
-
-void
-stored_ask_no_more(struct http *h)
-{
-	struct stored_question *q;
-
-	h->retention = NULL;
-	while (!list_empty(&h->stored)) {
-		q = list_first(&h->stored, struct stored_question, node);
-		api_answer_error(q->request, 503, "the relay is stopping");
-		free_stored_question(q);
-	}
-}
-
-void
-stored_forget(struct http *h)
-{
-	while (!list_empty(&h->stored))
-		free_stored_question(
-		    list_first(&h->stored, struct stored_question, node));
+	h->awaits_summary = stored_post(h, i);
 }
