@@ -2,9 +2,22 @@
 #include "store/arrivals.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "store/fragments.h"
+#include "common/slab.h"
 #include "store/packet.h"
+
+/* The largest block, in bytes: the most memory that one piece takes. */
+#define BLOCK_LARGEST (64 * 1024)
+
+static uint32_t
+block_size(uint32_t size)
+{
+	if (size <= 4096)
+		return 4096;
+	return size <= 16384 ? 16384 : BLOCK_LARGEST;
+}
 
 void
 arrivals_init(
@@ -38,10 +51,19 @@ forget(struct arrivals *a, const struct fragments *f)
 }
 
 static void
+destroy(struct arrivals *a, struct fragments *take_f)
+{
+	for (uint32_t i = 0; i < take_f->n_blocks; i++)
+		slab_put(&a->reorder->pool->slab, take_f->blocks[i]);
+	list_del(&take_f->node);
+	free(take_f);
+}
+
+static void
 drop(struct arrivals *a, struct fragments *f)
 {
 	forget(a, f);
-	fragments_destroy(a->reorder->pool, f);
+	destroy(a, f);
 }
 
 void
@@ -72,47 +94,123 @@ add_whole(struct arrivals *a, const struct arrival *f, struct packet **whole)
 	return ARRIVED_WHOLE;
 }
 
+/* The first piece of a packet. NULL: no memory. */
 static struct fragments *
 begin(struct arrivals *a, const struct arrival *f, uint64_t now_ns)
 {
-	struct fragments *g = fragments_create(
-	    f->net_seq, f->size, f->padding, a->config.fragment_size, now_ns);
+	const uint32_t n = (f->size - 1) / a->config.fragment_size + 1;
+	const uint32_t block = block_size(f->size);
+	const uint32_t n_blocks = (f->size - 1) / block + 1;
+	const size_t words = (n - 1) / 64 + 1;
+	const size_t bytes = sizeof(struct fragments) +
+			     n_blocks * sizeof(struct slab_block *) +
+			     words * sizeof(uint64_t);
+	struct fragments *g = calloc(1, bytes);
 
 	if (g == NULL)
 		return NULL;
 	if (idmap_insert(&a->by_seq, f->net_seq, g) != OK) {
-		fragments_destroy(a->reorder->pool, g);
+		free(g);
 		return NULL;
 	}
 	if (heap_push(&a->lowest, f->net_seq, NULL) != OK) {
 		idmap_remove(&a->by_seq, f->net_seq);
-		fragments_destroy(a->reorder->pool, g);
+		free(g);
 		return NULL;
 	}
+	g->net_seq = f->net_seq;
+	g->size = f->size;
+	g->padding = f->padding;
+	g->n_missing = n;
+	g->n_blocks = n_blocks;
+	g->block_size = block;
+	g->began_ns = g->progress_ns = now_ns;
+	g->memory = bytes;
+	g->bits = (uint64_t *)(g + 1);
+	g->blocks = (struct slab_block **)(g->bits + words);
 	list_append(&a->partial, &g->node);
 	a->n_partial++;
-	a->partial_bytes += g->memory;
+	a->partial_bytes += bytes;
 	return g;
+}
+
+static struct slab_block *
+get_block(struct arrivals *a, struct fragments *g, uint32_t i)
+{
+	const uint32_t rest = g->size - i * g->block_size;
+	const uint32_t length = rest < g->block_size ? rest : g->block_size;
+	struct slab_block *b = g->blocks[i];
+
+	if (b != NULL)
+		return b;
+	b = slab_get(&a->reorder->pool->slab, length);
+	if (b == NULL)
+		return NULL;
+	b->used = length;
+	g->blocks[i] = b;
+	g->memory += b->cap;
+	a->partial_bytes += b->cap;
+	return b;
+}
+
+static bool
+has_piece(const struct fragments *g, uint32_t i)
+{
+	return (g->bits[i / 64] >> i % 64 & 1) != 0;
+}
+
+/* Make a packet of all pieces. NULL: no memory. TAKE_G is freed. */
+static struct packet *
+finish(struct arrivals *a, struct fragments *take_g)
+{
+	struct packet *p = packet_create(a->reorder->pool, take_g->net_seq);
+
+	assert(take_g->n_missing == 0);
+	forget(a, take_g);
+	for (uint32_t i = 0; p != NULL && i < take_g->n_blocks; i++) {
+		if (p->last == NULL)
+			p->blocks = take_g->blocks[i];
+		else
+			p->last->next = take_g->blocks[i];
+		p->last = take_g->blocks[i];
+		take_g->blocks[i] = NULL;
+	}
+	if (p != NULL) {
+		p->size = p->received = take_g->size;
+		p->padding = take_g->padding;
+	}
+	destroy(a, take_g);
+	return p;
 }
 
 static enum arrived
 add_piece(struct arrivals *a, struct fragments *g, const struct arrival *f,
     uint64_t now_ns, struct packet **whole)
 {
-	const uint64_t before = g->memory;
-	const uint32_t i = f->offset / g->fragment_size;
-	enum status st;
+	const uint32_t i = f->offset / a->config.fragment_size;
+	uint32_t at = f->offset, left = f->len, n, in_block;
+	const uint8_t *p = f->payload;
+	struct slab_block *b;
 
-	st = fragments_add(a->reorder->pool, g, i, f->payload, now_ns);
-	a->partial_bytes += g->memory - before;
-	if (st == E_EXISTS)
+	if (has_piece(g, i))
 		return ARRIVED_TWICE;
-	if (st != OK)
-		return ARRIVED_NOMEM;
+	for (; left > 0; left -= n, at += n, p += n) {
+		b = get_block(a, g, at / g->block_size);
+		if (b == NULL)
+			return ARRIVED_NOMEM;
+		in_block = at % g->block_size;
+		n = b->used - in_block;
+		if (n > left)
+			n = left;
+		memcpy(b->mem + in_block, p, n);
+	}
+	g->bits[i / 64] |= UINT64_C(1) << i % 64;
+	assert(g->n_missing > 0);
+	g->n_missing--;
+	g->progress_ns = now_ns;
 	if (g->n_missing > 0)
 		return ARRIVED;
-	forget(a, g);
-	*whole = fragments_finish(a->reorder->pool, g);
+	*whole = finish(a, g);
 	return *whole == NULL ? ARRIVED_NOMEM : ARRIVED_WHOLE;
 }
 
@@ -342,7 +440,7 @@ holes_of(const struct arrivals *a, uint64_t seq, struct arrivals_hole *out,
 {
 	const struct fragments *g = idmap_find(&a->by_seq, seq);
 	const struct packet *p = reorder_find(a->reorder, seq);
-	uint32_t n = 0, from = 0;
+	uint32_t n = 0, i = 0, end;
 
 	if (p != NULL && p->has_data)
 		return 0;
@@ -350,10 +448,15 @@ holes_of(const struct arrivals *a, uint64_t seq, struct arrivals_hole *out,
 		out[0] = (struct arrivals_hole){ seq, 0, UINT32_MAX };
 		return 1;
 	}
-	while (
-	    n < max && fragments_hole(g, from, &out[n].first, &out[n].count)) {
-		out[n].net_seq = seq;
-		from = out[n].first + out[n].count;
+	end = (g->size - 1) / a->config.fragment_size + 1;
+	while (n < max) {
+		while (i < end && has_piece(g, i))
+			i++;
+		if (i == end)
+			break;
+		out[n] = (struct arrivals_hole){ seq, i, 0 };
+		for (; i < end && !has_piece(g, i); i++)
+			out[n].count++;
 		n++;
 	}
 	return n;

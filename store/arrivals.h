@@ -24,8 +24,23 @@
 #include "common/list.h"
 #include "store/reorder.h"
 
-struct fragments;
 struct packet;
+struct slab_block;
+
+/* A packet some of whose pieces have arrived. It has a bit per piece, and
+ * blocks of memory, each allocated when the first of its bytes arrives. So the
+ * size in a header costs only a bit per piece and a pointer per 64 KiB. */
+struct fragments {
+	struct list node; /* arrivals->partial */
+	uint64_t net_seq;
+	uint32_t size, padding;
+	uint32_t n_missing, n_blocks, block_size;
+	/* The arrival of the first and of the last piece. */
+	uint64_t began_ns, progress_ns;
+	uint64_t memory;	    /* bytes in use, in all */
+	struct slab_block **blocks; /* NULL: none of its bytes arrived */
+	uint64_t *bits;		    /* set: that piece has arrived */
+};
 
 /* After this many timeouts a packet is given up even if its pieces still
  * arrive. Otherwise a slow sender could delay later packets forever. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/fragments.h"
 #include "store/packet.h"
 #include "tests/lib/fault.h"
 #include "tests/lib/unit.h"
@@ -147,6 +146,94 @@ due_at(void)
 
 	ck_assert_uint_eq(to, reorder.next);
 	return at;
+}
+
+#define LARGEST 300000
+
+static const struct {
+	uint32_t size, fragment;
+} shapes[] = {
+	{ 1, 512 },
+	{ 512, 512 },
+	{ 513, 512 },
+	{ 4096, 512 },
+	{ 4097, 1392 },
+	{ 16384, 1000 },
+	{ 16385, 16384 },
+	{ 65536, 1392 },
+	{ 65537, 65000 },
+	{ 131072, 512 },
+	{ LARGEST, 1392 },
+	{ LARGEST, 65000 },
+};
+
+static uint8_t content[LARGEST];
+
+/* Add piece I of packet SEQ, which has the first SIZE bytes of CONTENT. */
+static struct packet *
+add_content(uint64_t seq, uint32_t i, uint32_t size, enum arrived want)
+{
+	const uint32_t fragment = arrivals.config.fragment_size;
+	const uint32_t at = i * fragment;
+	const struct arrival f = { seq, size, 5, at, content + at,
+		size - at < fragment ? size - at : fragment };
+	struct packet *whole;
+
+	ck_assert_int_eq(arrivals_add(&arrivals, &f, now, &whole), want);
+	return whole;
+}
+
+/* STRIDE is prime, and so no divisor of the number of pieces. */
+TEST_ROWS(pieces_in_any_order_make_the_packet, ARRAY_LEN(shapes))
+{
+	static const uint32_t strides[] = { 1, 7919, 104729 };
+	const uint32_t size = shapes[_i].size;
+	const uint32_t n = (size - 1) / shapes[_i].fragment + 1;
+	struct packet *p = NULL;
+
+	begin(64);
+	arrivals.config.fragment_size = shapes[_i].fragment;
+	for (size_t i = 0; i < sizeof(content); i++)
+		content[i] = (uint8_t)(i * 7 + i / 251);
+	for (unsigned s = 0; s < ARRAY_LEN(strides); s++) {
+		for (uint64_t k = 0; k < n; k++) {
+			const uint32_t i = (uint32_t)(k * strides[s] % n);
+
+			p = add_content(
+			    s, i, size, k < n - 1 ? ARRIVED : ARRIVED_WHOLE);
+			if (p == NULL)
+				add_content(s, i, size, ARRIVED_TWICE);
+		}
+		ck_assert_uint_eq(p->net_seq, s);
+		ck_assert_uint_eq(p->padding, 5);
+		ck_assert_uint_eq(p->size, size);
+		ck_assert(packet_is_whole(p));
+		size_t at = 0;
+		for (const struct slab_block *b = p->blocks; b != NULL;
+		     b = b->next) {
+			ck_assert_uint_le(at + b->used, size);
+			ck_assert_mem_eq(b->mem, content + at, b->used);
+			at += b->used;
+		}
+		ck_assert_uint_eq(at, size);
+		packet_destroy(&pool, p);
+	}
+	end();
+}
+
+TEST(the_size_in_a_header_costs_bits_and_pointers)
+{
+	const uint32_t size = UINT32_C(64) << 20;
+	const uint8_t bytes[FRAGMENT] = { 0 };
+	const struct arrival f = { 0, size, 0, size - FRAGMENT, bytes,
+		FRAGMENT };
+	struct packet *whole;
+
+	begin(64);
+	ck_assert_int_eq(arrivals_add(&arrivals, &f, now, &whole), ARRIVED);
+	ck_assert_uint_eq(published(&account), 65536);
+	ck_assert_uint_le(arrivals.partial_bytes, 65536 + 32 * 1024);
+	end();
 }
 
 TEST(a_gap_starts_when_a_later_packet_is_known)
