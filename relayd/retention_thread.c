@@ -50,7 +50,7 @@ on_tell(struct stored_door *door, struct stored_note *take_n)
 	struct message *m;
 
 	if (message_create(&m, MESSAGE_STORED) != OK) {
-		log_error("%s: not noted: out of memory", take_n->path);
+		log_error("%s: not noted: out of memory", take_n->row.path);
 		stored_note_destroy(take_n);
 		return;
 	}
@@ -59,11 +59,10 @@ on_tell(struct stored_door *door, struct stored_note *take_n)
 }
 
 static void
-on_answer(void *arg, struct stored_info *take_i)
+on_answer(struct stored_info *take_i)
 {
 	struct message *reply = take_i->reply;
 
-	(void)arg;
 	take_i->reply = NULL;
 	reply->object = take_i;
 	loop_post(take_i->from, reply);
@@ -142,13 +141,12 @@ retention_thread_create(struct retention_thread **out,
 		st = message_create(&t->stop, MESSAGE_STOP);
 	if (st == OK)
 		st = retention_create(&t->retention, registry, o->output,
-		    o->state_dir, memory_for_notes(o));
+		    o->state_dir, memory_for_notes(o), on_answer);
 	if (st != OK) {
 		retention_thread_stop(t);
 		*out = NULL;
 		return st;
 	}
-	retention_on_answer(t->retention, on_answer, t);
 	limits = limits_of(o);
 	retention_set_limits(t->retention, &limits);
 	return OK;

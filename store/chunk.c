@@ -351,20 +351,23 @@ chunk_note(struct chunk *c)
 	char name[RELPATH_MAX], path[2 * RELPATH_MAX];
 	struct stored_door *door = c->dir->store->config.stored;
 	struct stored_note *n, from = {
-		.kind = c->place == CHUNK_AT_ARCHIVE ? STORED_CHUNK
-						     : STORED_SNAPSHOT,
+		.row = { .kind = c->place == CHUNK_AT_ARCHIVE ? STORED_CHUNK
+							      : STORED_SNAPSHOT,
+		    .began_ns = c->began_ns,
+		    .ended_ns = clock_wall_ns(),
+		    .bytes = c->bytes,
+		    .path = path,
+		    .host = c->dir->host,
+		    .session = c->dir->session },
 		.is_new = !c->is_added_to,
-		.began_ns = c->began_ns,
-		.ended_ns = clock_wall_ns(),
-		.bytes = c->bytes,
-		.path = path,
-		.host = c->dir->host,
-		.session = c->dir->session,
 	};
+	struct dir_id id;
 
 	if (!is_reported(c) || chunk_place_name(c, c->place, name) != OK ||
-	    dir_identify(&from.id, c->fd) != OK)
+	    dir_identify(&id, c->fd) != OK)
 		return;
+	from.row.ino = id.ino;
+	from.row.born = id.born;
 	snprintf(path, sizeof(path), "%s/%s", session_dir_text(c->dir), name);
 	if (c->folders != NULL)
 		from.dir = folder_place_readers(c->folders);

@@ -25,18 +25,6 @@
 #include "store/dir.h"
 #include "store/stored.h"
 
-/* Strings are borrowed. */
-struct notes_row {
-	uint64_t ino, born; /* as in struct dir_id */
-	enum stored_kind kind;
-	uint64_t began_ns, ended_ns; /* 0: it goes on */
-	uint64_t bytes;		     /* 0: not counted yet */
-	bool is_kept;
-	const char *path; /* where it is, or will be */
-	const char *name; /* the path that it was made with */
-	const char *host, *session;
-};
-
 struct notes;
 
 struct notes_place {

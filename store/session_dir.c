@@ -301,20 +301,21 @@ session_dir_claim(struct session_dir **out, struct store *store,
 static struct stored_note *
 make_note(struct session_dir *d)
 {
-	struct stored_note n = {
+	struct dir_id id;
+
+	if (dir_identify(&id, d->fd) != OK)
+		return NULL;
+	return stored_note_create(&(struct stored_note){
+	    .row = { .ino = id.ino,
+		.born = id.born,
 		.kind = STORED_SESSION,
-		.is_new = d->is_new,
-		.dir = stored_dir_get(d->stored),
 		.began_ns = clock_wall_ns(),
 		.path = d->path->s,
 		.host = d->host,
-		.session = d->session,
-	};
-
-	if (dir_identify(&n.id, d->fd) == OK)
-		return stored_note_create(&n);
-	stored_dir_put(n.dir);
-	return NULL;
+		.session = d->session },
+	    .is_new = d->is_new,
+	    .dir = stored_dir_get(d->stored),
+	});
 }
 
 static void

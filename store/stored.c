@@ -70,9 +70,9 @@ add(char **to, const char *s)
 struct stored_note *
 stored_note_create(const struct stored_note *from)
 {
-	struct stored_note *n = malloc(sizeof(*n) + strlen(from->path) +
-				       strlen(from->host) +
-				       strlen(from->session) + 3);
+	struct stored_note *n = malloc(sizeof(*n) + strlen(from->row.path) +
+				       strlen(from->row.host) +
+				       strlen(from->row.session) + 3);
 	char *text;
 
 	if (n == NULL) {
@@ -81,9 +81,9 @@ stored_note_create(const struct stored_note *from)
 	}
 	*n = *from;
 	text = n->text;
-	n->path = add(&text, from->path);
-	n->host = add(&text, from->host);
-	n->session = add(&text, from->session);
+	n->row.path = n->row.name = add(&text, from->row.path);
+	n->row.host = add(&text, from->row.host);
+	n->row.session = add(&text, from->row.session);
 	return n;
 }
 

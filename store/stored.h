@@ -41,20 +41,28 @@ bool stored_dir_is_used(const struct stored_dir *d);
 
 enum stored_kind { STORED_SESSION, STORED_CHUNK, STORED_SNAPSHOT };
 
-struct stored_note {
+/* What the notes (store/notes.h) say of a directory. Strings are borrowed. */
+struct notes_row {
+	uint64_t ino, born; /* as in struct dir_id */
 	enum stored_kind kind;
-	bool is_new; /* false: the directory was there before */
-	struct dir_id id;
-	struct stored_dir *dir;	     /* a reference; NULL: not in use */
 	uint64_t began_ns, ended_ns; /* since the epoch; 0: it goes on */
-	uint64_t bytes;		     /* of one that has ended */
-	/* Below the output directory; the names of its session. */
-	const char *path, *host, *session;
-	char text[]; /* holds them */
+	uint64_t bytes;		     /* 0: not counted yet */
+	bool is_kept;
+	const char *path; /* below the output directory: where it is, or will
+			     be */
+	const char *name; /* the path that it was made with */
+	const char *host, *session; /* the names of its session */
 };
 
-/* Copies *FROM with its strings; takes over its reference, also on failure.
- * NULL: no memory. */
+struct stored_note {
+	struct notes_row row;
+	bool is_new;		/* false: the directory was there before */
+	struct stored_dir *dir; /* a reference; NULL: not in use */
+	char text[];		/* holds the strings */
+};
+
+/* Copies *FROM with its strings, the path also as the name; takes over its
+ * reference, also on failure. NULL: no memory. */
 struct stored_note *stored_note_create(const struct stored_note *from);
 void stored_note_destroy(struct stored_note *n); /* NULL is fine */
 

@@ -22,7 +22,8 @@
 
 enum status
 retention_create(struct retention **out, struct dir_registry *registry,
-    const char *output, const char *state_dir, uint64_t memory_max)
+    const char *output, const char *state_dir, uint64_t memory_max,
+    void (*answer)(struct stored_info *take_i))
 {
 	struct retention *r = calloc(1, sizeof(*r));
 	int fd;
@@ -36,6 +37,7 @@ retention_create(struct retention **out, struct dir_registry *registry,
 	if (fd >= 0)
 		close(fd);
 	r->memory_max = memory_max;
+	r->answer = answer;
 	r->base_fd = r->job.fd = -1;
 	r->stats = stats_retention();
 	table_init(&r->table, registry);
@@ -109,7 +111,7 @@ restore_entry(void *retention, const struct notes_row *row)
 		table_remove(t, other);
 	st = table_add(t, row, &e);
 	if (st == OK)
-		st = table_move(t, e, row->path);
+		st = table_move(t, e, row->path, -1);
 	if (st != OK) {
 		log_error("notes of %s: %s", row->path, status_text(st));
 		return;
@@ -154,7 +156,7 @@ find_moved(struct retention *r)
 			close(fd);
 			continue;
 		}
-		if (table_move(&r->table, e, e->name) != OK)
+		if (table_move(&r->table, e, e->name, -1) != OK)
 			log_error("%s: out of memory", e->name);
 	}
 }
@@ -360,7 +362,7 @@ check_one(struct retention *r)
 	int fd;
 
 	if (e == NULL) {
-		e = table_first(&r->table);
+		e = table_next(&r->table, NULL);
 		r->pass_began_ns = clock_now_ns();
 	}
 	if (e != NULL) {
@@ -426,7 +428,6 @@ retention_turn(struct retention *r)
 	const uint64_t now = clock_now_ns();
 	bool is_idle = false;
 
-	r->has_followed = false;
 	if (now >= r->next_tick_ns) {
 		tick(r);
 		r->next_tick_ns = now + RETENTION_TICK_NS;
@@ -459,34 +460,24 @@ log_full(struct retention *r)
 static struct entry *
 enter(struct retention *r, const struct stored_note *n)
 {
-	struct entry *e = table_find_id(&r->table, n->id.ino, n->id.born);
-	struct entry *other = table_find_path(&r->table, n->path);
-	const struct notes_row from = {
-		.kind = n->kind,
-		.ino = n->id.ino,
-		.born = n->id.born,
-		.began_ns = n->began_ns,
-		.path = n->path,
-		.name = n->path,
-		.host = n->host,
-		.session = n->session,
-	};
+	struct entry *e = table_find_id(&r->table, n->row.ino, n->row.born);
+	struct entry *other = table_find_path(&r->table, n->row.path);
 	enum status st;
 
 	if (e == NULL && !n->is_new) {
-		log_info(
-		    "%s: never deleted: the relay did not create it", n->path);
+		log_info("%s: never deleted: the relay did not create it",
+		    n->row.path);
 		return NULL;
 	}
 	if (other != NULL && other != e)
 		retention_forget(r, other);
-	st = table_add(&r->table, &from, &e);
+	st = table_add(&r->table, &n->row, &e);
 	if (st == OK)
 		return e;
 	if (st == E_LIMIT)
 		log_full(r);
 	else
-		log_error("%s: not noted: %s", n->path, status_text(st));
+		log_error("%s: not noted: %s", n->row.path, status_text(st));
 	return NULL;
 }
 
@@ -494,23 +485,19 @@ void
 retention_take(struct retention *r, struct stored_note *take_n)
 {
 	struct stored_note *n = take_n;
-	struct entry *e = NULL;
+	struct entry *e;
 
-	if (!r->has_followed)
-		follow_output(r);
-	r->has_followed = true;
-	if (r->notes != NULL)
-		e = enter(r, n);
-	if (e == NULL) {
-		stored_note_destroy(n);
-		return;
+	follow_output(r);
+	e = r->notes == NULL ? NULL : enter(r, n);
+	if (e != NULL) {
+		if (n->dir != NULL && table_use(e, n->dir) != OK)
+			log_error("%s: out of memory", n->row.path);
+		n->dir = NULL;
+		if (n->row.ended_ns != 0)
+			table_end(
+			    &r->table, e, n->row.ended_ns, n->row.bytes, false);
+		retention_note(r, e, e->path);
 	}
-	if (n->dir != NULL && table_use(e, n->dir) != OK)
-		log_error("%s: out of memory", n->path);
-	n->dir = NULL;
-	if (n->ended_ns != 0)
-		table_end(&r->table, e, n->ended_ns, n->bytes, false);
-	retention_note(r, e, e->path);
 	stored_note_destroy(n);
 }
 

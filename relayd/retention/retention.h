@@ -59,11 +59,12 @@ struct stored_note;
 
 /* REGISTRY, and OUTPUT and STATE_DIR, paths of directories, are borrowed.
  * STATE_DIR is created if it is missing; if it cannot be written, nothing is
- * noted or deleted. MEMORY_MAX: bytes for what is noted. The first
- * turn reads the notes. E_NOMEM. */
+ * noted or deleted. MEMORY_MAX: bytes for what is noted. ANSWER is called with
+ * requests that are answered, and owns them. The first turn reads the notes.
+ * E_NOMEM. */
 enum status retention_create(struct retention **out,
     struct dir_registry *registry, const char *output, const char *state_dir,
-    uint64_t memory_max) MUST_CHECK;
+    uint64_t memory_max, void (*answer)(struct stored_info *take_i)) MUST_CHECK;
 /* Notes what ended; the next start finishes a deletion that goes on. NULL is
  * fine. */
 void retention_destroy(struct retention *r);
@@ -72,11 +73,8 @@ void retention_set_limits(
     struct retention *r, const struct retention_limits *limits);
 /* A directory was created, or has ended. */
 void retention_take(struct retention *r, struct stored_note *take_n);
-/* A request; ANSWER is called with it, in this turn or a later one, and then
- * owns it. */
+/* A request, which is answered in this turn or a later one. */
 void retention_ask(struct retention *r, struct stored_info *take_i);
-void retention_on_answer(struct retention *r,
-    void (*answer)(void *arg, struct stored_info *take_i), void *arg);
 /* Check the limits in the next turn. */
 void retention_look_now(struct retention *r);
 

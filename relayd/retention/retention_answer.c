@@ -12,14 +12,6 @@ static const char *const kinds[] = {
 };
 
 void
-retention_on_answer(struct retention *r,
-    void (*answer)(void *arg, struct stored_info *take_i), void *arg)
-{
-	r->answer = answer;
-	r->answer_arg = arg;
-}
-
-void
 retention_fill_item(const struct entry *e, struct stored_item *to)
 {
 	*to = (struct stored_item){
@@ -78,7 +70,7 @@ static void
 answer(struct retention *r, struct stored_info *take_i)
 {
 	fill_figures(r, &take_i->figures);
-	r->answer(r->answer_arg, take_i);
+	r->answer(take_i);
 }
 
 /* The oldest that has ended, kept or not. */

@@ -220,7 +220,7 @@ hide(struct retention *r, struct entry *e)
 	/* After a crash the next start must find the new name. */
 	if (retention_flush(r, false) != OK)
 		return;
-	if (table_rename(&r->table, e, hidden, r->base_fd) == OK) {
+	if (table_move(&r->table, e, hidden, r->base_fd) == OK) {
 		dir_claim_release(r->job.claim);
 		r->job.claim = NULL;
 		return;
@@ -233,7 +233,7 @@ static void
 restore_name(struct retention *r, struct entry *e)
 {
 	if (strcmp(e->path, e->name) != 0 &&
-	    table_rename(&r->table, e, e->name, r->base_fd) == OK)
+	    table_move(&r->table, e, e->name, r->base_fd) == OK)
 		retention_note(r, e, e->name);
 }
 

@@ -47,7 +47,6 @@ struct retention {
 	uint64_t n_unnoted, last_full_log;
 	int base_fd; /* -1: the output directory is not there */
 	bool is_loaded;
-	bool has_followed;   /* the output directory, since the last turn */
 	struct notes *notes; /* NULL: nothing is noted, and nothing deleted */
 	bool is_locked_out;  /* NOTES is NULL for a reason that may pass */
 	bool has_logged_why; /* why NOTES is NULL was logged */
@@ -67,8 +66,7 @@ struct retention {
 	bool is_unreachable[DELETED_REASONS]; /* it was logged */
 	bool has_unnoted;		      /* something could not be noted */
 	struct stored_info *waiting;	      /* for the end of a deletion */
-	void (*answer)(void *arg, struct stored_info *take_i);
-	void *answer_arg;
+	void (*answer)(struct stored_info *take_i);
 	struct stats *stats;
 };
 

@@ -39,22 +39,12 @@ table_find_path(const struct table *t, const char *path)
 	return dir_registry_find(t->registry, &t->output, path);
 }
 
-static struct entry *
-entry_at(const struct table *t, struct list *n)
-{
-	return n == &t->all ? NULL : list_entry(n, struct entry, node);
-}
-
-struct entry *
-table_first(const struct table *t)
-{
-	return entry_at(t, t->all.next);
-}
-
 struct entry *
 table_next(const struct table *t, const struct entry *e)
 {
-	return entry_at(t, e->node.next);
+	struct list *n = e == NULL ? t->all.next : e->node.next;
+
+	return n == &t->all ? NULL : list_entry(n, struct entry, node);
 }
 
 static void
@@ -149,7 +139,7 @@ table_add(struct table *t, const struct notes_row *from, struct entry **out)
 	*out = e;
 	if (e != NULL) {
 		begin_again(t, e);
-		return table_move(t, e, from->name);
+		return table_move(t, e, from->name, -1);
 	}
 	if (t->memory_max != 0 && t->memory >= t->memory_max)
 		return E_LIMIT;
@@ -259,13 +249,7 @@ table_keep(struct table *t, struct entry *e, bool keeps)
 }
 
 enum status
-table_move(struct table *t, struct entry *e, const char *path)
-{
-	return table_rename(t, e, path, -1);
-}
-
-enum status
-table_rename(struct table *t, struct entry *e, const char *path, int base)
+table_move(struct table *t, struct entry *e, const char *path, int base)
 {
 	struct dir_node *n;
 	enum status st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The noted directories in memory: which exist, who uses them, and in which
- * order the ended ones would be deleted. Only table_rename() accesses the disk.
+ * order the ended ones would be deleted. Only table_move() accesses the disk.
  * Single owner: the retention thread.
  */
 #ifndef RELAYD_RETENTION_TABLE_H
@@ -73,8 +73,7 @@ void table_remove(struct table *t, struct entry *take_e);
 struct entry *table_find_id(const struct table *t, uint64_t ino, uint64_t born);
 struct entry *table_find_path(const struct table *t, const char *path);
 
-/* The first; the one after E. NULL: there is none. */
-struct entry *table_first(const struct table *t);
+/* The entry after E; E NULL: the first. NULL: there is none. */
 struct entry *table_next(const struct table *t, const struct entry *e);
 
 /* E has ended. COUNTED: it has BYTES on the disk; otherwise they must be
@@ -83,12 +82,9 @@ void table_end(struct table *t, struct entry *e, uint64_t ended_ns,
     uint64_t bytes, bool counted);
 void table_set_bytes(struct table *t, struct entry *e, uint64_t bytes);
 void table_keep(struct table *t, struct entry *e, bool keeps);
-/* E is at PATH from now on. E_NOMEM. */
+/* E is at PATH from now on. BASE, unless it is -1: rename its directory, which
+ * is below BASE. On failure nothing changes. E_NOMEM, or as dir_rename(). */
 enum status table_move(
-    struct table *t, struct entry *e, const char *path) MUST_CHECK;
-/* The same, and rename the directory, which is below BASE. On failure nothing
- * is different. */
-enum status table_rename(
     struct table *t, struct entry *e, const char *path, int base) MUST_CHECK;
 /* Add a user, a reference. E_NOMEM: the reference is dropped. */
 enum status table_use(struct entry *e, struct stored_dir *take_user) MUST_CHECK;

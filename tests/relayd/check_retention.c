@@ -48,9 +48,8 @@ static struct retention *r;
 static struct stored_info *answered;
 
 static void
-on_answer(void *arg, struct stored_info *take_i)
+on_answer(struct stored_info *take_i)
 {
-	ck_assert_ptr_eq(arg, &now_s);
 	ck_assert_ptr_null(answered);
 	answered = take_i;
 }
@@ -73,8 +72,8 @@ start(uint64_t memory)
 	snprintf(out, sizeof(out), "%s", scratch_path("out"));
 	snprintf(state, sizeof(state), "%s", scratch_path("not/yet/there"));
 	ck_assert_int_eq(
-	    retention_create(&r, one_registry(), out, state, memory), OK);
-	retention_on_answer(r, on_answer, &now_s);
+	    retention_create(&r, one_registry(), out, state, memory, on_answer),
+	    OK);
 }
 
 static void
@@ -127,22 +126,25 @@ make(const char *name, enum stored_kind kind, unsigned files,
 	static const char bytes[FILE_BYTES] = "\xc1\xfc\x1f\xc1";
 	char path[256];
 	struct stored_note n = {
-		.kind = kind,
+		.row = { .kind = kind,
+		    .began_ns = clock_wall_ns(),
+		    .ended_ns = kind == STORED_SESSION ? 0 : clock_wall_ns(),
+		    .path = name,
+		    .host = "h",
+		    .session = "s" },
 		.is_new = is_new,
 		.dir = dir,
-		.began_ns = clock_wall_ns(),
-		.ended_ns = kind == STORED_SESSION ? 0 : clock_wall_ns(),
-		.path = name,
-		.host = "h",
-		.session = "s",
 	};
+	struct dir_id id;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/out/%s", scratch_path(""), name);
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 	fd = open(path, O_RDONLY | O_DIRECTORY);
-	ck_assert_int_eq(dir_identify(&n.id, fd), OK);
+	ck_assert_int_eq(dir_identify(&id, fd), OK);
 	close(fd);
+	n.row.ino = id.ino;
+	n.row.born = id.born;
 	for (; files > 0; files--) {
 		snprintf(path, sizeof(path), "%s/out/%s/f%u", scratch_path(""),
 		    name, files);
