@@ -2,7 +2,7 @@
 /*
  * tracepulse-ftrace broker: registers guests by name. Each guest, by "connect",
  * and each program that wants one, by "reach" or "record", has one connection
- *to the broker, which passes frames between the two. The first line of a
+ * to the broker, which passes frames between the two. The first line of a
  * connection identifies it:
  *
  *	connect TOKEN NAME CPUS
@@ -525,15 +525,9 @@ on_hangup(evutil_socket_t number, short what, void *arg)
 #define OPTIONS_STRUCT struct broker
 #include "common/option_rows.h"
 
-static const struct option_table table = {
-	.program = "tracepulse-ftrace broker",
-	.usage = "tracepulse-ftrace broker --token-file FILE [OPTION]...\n"
-		 "Registers guests by name, for connect, list, reach and "
-		 "record.\n",
-	.more = "\nSee tracepulse-ftrace(1).\n",
-	.rows = rows,
-	.n = N_OPTIONS,
-};
+static const struct option_table table = { COMMAND_TABLE("broker",
+    "--token-file FILE [OPTION]...\n"
+    "Registers guests by name, for connect, list, reach and record.\n") };
 
 static int
 serve(struct broker *b)
@@ -575,14 +569,11 @@ command_broker(int argc, char **argv)
 {
 	struct broker b = { .port = 5347 };
 	struct option_words words;
-	int status;
+	const int status = command_parse(
+	    &table, &b, argc, argv, COMMAND_NEEDS(TOKEN_FILE), 0, &words);
 
-	if (!command_parse(&table, &b, argc, argv, 0, &words, &status))
+	if (status != COMMAND_RUNS)
 		return status;
-	if (b.token_file == NULL) {
-		(void)!option_refuse(&table, "--token-file is required");
-		return EXIT_USAGE;
-	}
 	log_set_level(LOG_NOTICE);
 	(void)command_raise_descriptors();
 	list_init(&b.peers);

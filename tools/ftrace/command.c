@@ -3,19 +3,61 @@
 
 #include <sys/resource.h>
 
+#include "common/log.h"
 #include "tools/ftrace/dial.h"
 
-bool
+int
 command_parse(const struct option_table *t, void *options, int argc,
-    char **argv, int most, struct option_words *words, int *status)
+    char **argv, uint64_t needed, int most, struct option_words *words)
 {
 	enum status st = option_parse(t, options, argc, argv, words);
 
-	if (st == OK && !words->is_done && argc - words->first > most)
+	if (st == OK && words->is_done)
+		return 0;
+	for (unsigned i = 0; st == OK && i < t->n; i++)
+		if ((needed & ~words->given) >> i & 1)
+			st = option_refuse(
+			    t, "--%s is required", t->rows[i].name);
+	if (st == OK && argc - words->first > most)
 		st = option_refuse(
 		    t, "unexpected argument \"%s\"", argv[words->first + most]);
-	*status = st == OK ? 0 : EXIT_USAGE;
-	return st == OK && !words->is_done;
+	return st == OK ? COMMAND_RUNS : EXIT_USAGE;
+}
+
+int
+command_parse_names(const struct option_table *t, void *options, int argc,
+    char **argv, uint64_t needed, int most, struct option_words *words)
+{
+	const int status = command_parse(
+	    t, options, argc, argv, needed, most, words);
+	enum status st = OK;
+
+	if (status != COMMAND_RUNS)
+		return status;
+	if (words->first == argc)
+		st = option_refuse(t, "the name of a guest is required");
+	for (int i = words->first; st == OK && i < argc; i++)
+		if (!token_is_name(argv[i]))
+			st = option_refuse(t,
+			    "invalid name of a guest \"%s\" (letters, digits "
+			    "and .-_)",
+			    argv[i]);
+	return st == OK ? COMMAND_RUNS : EXIT_USAGE;
+}
+
+enum status
+command_start(struct loop *loop, char token[TOKEN_BYTES],
+    const char *token_file, event_callback_fn stop, void *arg)
+{
+	enum status st = token_read(token, token_file);
+
+	log_set_level(LOG_NOTICE);
+	(void)command_raise_descriptors();
+	if (st == OK)
+		st = loop_create(loop);
+	if (st == OK)
+		st = loop_catch_signals(loop, stop, arg);
+	return st;
 }
 
 enum status

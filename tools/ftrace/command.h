@@ -8,6 +8,8 @@
 
 #include "common/compiler.h"
 #include "common/option.h"
+#include "tools/ftrace/loop.h"
+#include "tools/ftrace/token.h"
 
 #define EXIT_USAGE 2
 
@@ -22,11 +24,30 @@ int command_listen(int argc, char **argv);
 int command_reach(int argc, char **argv);
 int command_record(int argc, char **argv);
 
-/* Stores the options of T in OPTIONS. At most MOST operands may follow, from
- * argv[WORDS->first] on. False: exit with *STATUS; help or a message was
- * printed. */
-bool command_parse(const struct option_table *t, void *options, int argc,
-    char **argv, int most, struct option_words *words, int *status) MUST_CHECK;
+/* The rows of struct option_table for command NAME; the source has the rows of
+ * its options. */
+#define COMMAND_TABLE(command, text)                    \
+	.program = "tracepulse-ftrace " command,        \
+	.usage = "tracepulse-ftrace " command " " text, \
+	.more = "\nSee tracepulse-ftrace(1).\n", .rows = rows, .n = N_OPTIONS
+#define COMMAND_NEEDS(option) (UINT64_C(1) << OPT_##option)
+
+/* Stores the options of T in OPTIONS. NEEDED has COMMAND_NEEDS() of those that
+ * must be given. From argv[WORDS->first] on at most MOST operands may follow.
+ * Returns COMMAND_RUNS, or the exit status: help or a message was printed. */
+#define COMMAND_RUNS (-1)
+int command_parse(const struct option_table *t, void *options, int argc,
+    char **argv, uint64_t needed, int most,
+    struct option_words *words) MUST_CHECK;
+/* The same for operands that are names of guests, at least one. */
+int command_parse_names(const struct option_table *t, void *options, int argc,
+    char **argv, uint64_t needed, int most,
+    struct option_words *words) MUST_CHECK;
+
+/* Reads the token and starts the loop of a command that uses a broker; STOP as
+ * for loop_catch_signals(). Failures are logged. */
+enum status command_start(struct loop *loop, char token[TOKEN_BYTES],
+    const char *token_file, event_callback_fn stop, void *arg) MUST_CHECK;
 
 /* A kind of option: HOST:PORT (const char *). */
 enum status command_take_address(

@@ -145,21 +145,9 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 {
 	struct agent_end *a = arg;
 
-	switch (kind) {
-	case FRAME_OPEN:
+	if (kind == FRAME_OPEN) {
 		open_stream(a, stream, p, n);
-		break;
-	case FRAME_DATA:
-		if (streams_took(&a->streams, stream, n))
-			streams_write(&a->streams, stream, p, n);
-		break;
-	case FRAME_TAKEN:
-		streams_grow_window(&a->streams, stream, p, n);
-		break;
-	case FRAME_CLOSE:
-		streams_close(&a->streams, stream);
-		break;
-	default:
+	} else if (!streams_frame(&a->streams, kind, stream, p, n)) {
 		end_session(a);
 		/* Frames after it belong to the next session. */
 		link_frame(a->streams.link, FRAME_RESET, 0, NULL, 0);
@@ -215,7 +203,7 @@ agent_end_create(struct agent_end **out, const struct agent_end_config *config)
 	a->pause_s = RETRY_FIRST_S;
 	a->streams = (struct streams){ .loop = config->loop,
 		.over = on_over,
-		.control = on_control,
+		.sent = on_control,
 		.arg = a };
 	a->retry = evtimer_new(config->loop->base, on_retry, a);
 	if (a->retry == NULL) {
@@ -251,16 +239,9 @@ struct connection {
 #define OPTIONS_STRUCT struct connection
 #include "common/option_rows.h"
 
-static const struct option_table table = {
-	.program = "tracepulse-ftrace connect",
-	.usage =
-	    "tracepulse-ftrace connect NAME --broker HOST:PORT "
-	    "--token-file FILE [OPTION]...\n"
-	    "Registers the trace-cmd agent of this machine with a broker.\n",
-	.more = "\nSee tracepulse-ftrace(1).\n",
-	.rows = rows,
-	.n = N_OPTIONS,
-};
+static const struct option_table table = { COMMAND_TABLE("connect",
+    "NAME --broker HOST:PORT --token-file FILE [OPTION]...\n"
+    "Registers the trace-cmd agent of this machine with a broker.\n") };
 
 static enum status
 open_link(void *arg, struct link **out, const struct link_ops *ops, void *end)
@@ -282,27 +263,15 @@ command_connect(int argc, char **argv)
 	struct loop loop = { 0 };
 	struct agent_end *end = NULL;
 	struct option_words words;
+	const int status = command_parse_names(&table, &c, argc, argv,
+	    COMMAND_NEEDS(BROKER) | COMMAND_NEEDS(TOKEN_FILE), 1, &words);
 	enum status st;
-	int status;
 
-	if (!command_parse(&table, &c, argc, argv, 1, &words, &status))
+	if (status != COMMAND_RUNS)
 		return status;
 	c.end.loop = &loop;
 	c.end.name = argv[words.first];
-	if (c.end.name == NULL || !token_is_name(c.end.name) ||
-	    c.broker == NULL || c.token_file == NULL) {
-		(void)!option_refuse(&table,
-		    "a guest's name (letters, digits and .-_), --broker and "
-		    "--token-file are required");
-		return EXIT_USAGE;
-	}
-	log_set_level(LOG_NOTICE);
-	(void)command_raise_descriptors();
-	st = token_read(c.token, c.token_file);
-	if (st == OK)
-		st = loop_create(&loop);
-	if (st == OK)
-		st = loop_catch_signals(&loop, NULL, NULL);
+	st = command_start(&loop, c.token, c.token_file, NULL, NULL);
 	if (st == OK)
 		st = agent_end_create(&end, &c.end);
 	if (st == OK)

@@ -62,15 +62,10 @@ take_session(const struct option_row *r, void *to, const char *arg)
 #define OPTIONS_STRUCT struct convert_options
 #include "common/option_rows.h"
 
-static const struct option_table table = {
-	.program = PROGRAM,
-	.usage = PROGRAM " [OPTION]... FILE DIRECTORY\n"
-			 "       " PROGRAM " [OPTION]... FILE --relay=URL\n"
-			 "Converts a trace.dat of trace-cmd to CTF 1.8.\n",
-	.more = "\nSee tracepulse-ftrace(1).\n",
-	.rows = rows,
-	.n = N_OPTIONS,
-};
+static const struct option_table table = { COMMAND_TABLE("convert",
+    "[OPTION]... FILE DIRECTORY\n"
+    "       " PROGRAM " [OPTION]... FILE --relay=URL\n"
+    "Converts a trace.dat of trace-cmd to CTF 1.8.\n") };
 
 /* The name of the file, without ".dat". */
 static void
@@ -318,7 +313,8 @@ command_convert(int argc, char **argv)
 	struct option_words words;
 	int status;
 
-	if (!command_parse(&table, &o, argc, argv, 2, &words, &status))
+	status = command_parse(&table, &o, argc, argv, 0, 2, &words);
+	if (status != COMMAND_RUNS)
 		return status;
 	if (take_operands(&o, argc - words.first, argv + words.first) != OK)
 		return EXIT_USAGE;

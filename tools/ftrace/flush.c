@@ -658,14 +658,12 @@ run(struct flushing *f)
 #include "common/option_rows.h"
 
 static const struct option_table table = {
-	.program = "tracepulse-ftrace flush",
-	.usage = "tracepulse-ftrace flush [OPTION]... [COMMAND [ARGUMENT]...]\n"
-		 "Makes the trace-cmd recorders of this machine send what they "
-		 "have, as long as\nCOMMAND runs, or until it is stopped.\n",
-	.more = "\nSee tracepulse-ftrace(1).\n",
-	.rows = rows,
-	.n = N_OPTIONS,
-	.has_command = true,
+	COMMAND_TABLE("flush",
+	    "[OPTION]... [COMMAND [ARGUMENT]...]\n"
+	    "Makes the trace-cmd recorders of this machine send what they "
+	    "have, as "
+	    "long as\nCOMMAND runs, or until it is stopped.\n"),
+	.has_command = true
 };
 
 int
@@ -674,9 +672,10 @@ command_flush(int argc, char **argv)
 	static struct flushing f = { .interval_ns = 200 * NS_PER_MS };
 	const struct sigaction stop = { .sa_handler = on_stop };
 	struct option_words words;
-	int status;
+	const int status = command_parse(
+	    &table, &f, argc, argv, 0, argc, &words);
 
-	if (!command_parse(&table, &f, argc, argv, argc, &words, &status))
+	if (status != COMMAND_RUNS)
 		return status;
 	log_set_level(LOG_NOTICE);
 	f.command = words.first < argc ? argv + words.first : NULL;

@@ -22,14 +22,9 @@ struct listing {
 #define OPTIONS_STRUCT struct listing
 #include "common/option_rows.h"
 
-static const struct option_table table = {
-	.program = "tracepulse-ftrace list",
-	.usage = "tracepulse-ftrace list --broker HOST:PORT --token-file FILE\n"
-		 "Prints each guest: name, ready or busy, CPUs, address.\n",
-	.more = "\nSee tracepulse-ftrace(1).\n",
-	.rows = rows,
-	.n = N_OPTIONS,
-};
+static const struct option_table table = { COMMAND_TABLE("list",
+    "--broker HOST:PORT --token-file FILE\n"
+    "Prints each guest: name, ready or busy, CPUs, address.\n") };
 
 /* The first line is the broker's answer, the others are guests. Characters that
  * are not printable are replaced: a broker is not trusted. */
@@ -70,17 +65,12 @@ command_list(int argc, char **argv)
 	struct listing l = { 0 };
 	struct option_words words;
 	char token[TOKEN_BYTES];
-	int status;
+	const int status = command_parse(&table, &l, argc, argv,
+	    COMMAND_NEEDS(BROKER) | COMMAND_NEEDS(TOKEN_FILE), 0, &words);
 
-	if (!command_parse(&table, &l, argc, argv, 0, &words, &status))
+	if (status != COMMAND_RUNS)
 		return status;
-	if (l.broker == NULL || l.token_file == NULL) {
-		(void)!option_refuse(
-		    &table, "--broker and --token-file are required");
-		return EXIT_USAGE;
-	}
-	if (token_read(token, l.token_file) == OK &&
-	    loop_create(&l.loop) == OK &&
+	if (command_start(&l.loop, token, l.token_file, NULL, NULL) == OK &&
 	    link_dial(&l.link, &l.loop, l.broker, &broker_ops, &l) == OK) {
 		link_expect_lines(l.link);
 		link_line(l.link, "list %s\n", token);

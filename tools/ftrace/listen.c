@@ -100,14 +100,9 @@ take_verbose(const struct option_row *r, void *to, const char *arg)
 #define OPTIONS_STRUCT struct listening
 #include "common/option_rows.h"
 
-static const struct option_table table = {
-	.program = "tracepulse-ftrace listen",
-	.usage = "tracepulse-ftrace listen [OPTION]...\n"
-		 "Receives what \"trace-cmd record -N HOST:PORT\" sends.\n",
-	.more = "\nSee tracepulse-ftrace(1).\n",
-	.rows = rows,
-	.n = N_OPTIONS,
-};
+static const struct option_table table = { COMMAND_TABLE("listen",
+    "[OPTION]...\n"
+    "Receives what \"trace-cmd record -N HOST:PORT\" sends.\n") };
 
 static void
 on_gone(void *arg)
@@ -268,7 +263,8 @@ command_listen(int argc, char **argv)
 	enum status st;
 	int status;
 
-	if (!command_parse(&table, &l, argc, argv, 0, &words, &status))
+	status = command_parse(&table, &l, argc, argv, 0, 0, &words);
+	if (status != COMMAND_RUNS)
 		return status;
 	if (option_need(&table, words.given, of_relay, ARRAY_LEN(of_relay),
 		OPT_RELAY) != OK)

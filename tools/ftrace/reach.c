@@ -40,8 +40,10 @@ struct reach {
 };
 
 static void
-end_session(struct reach *r)
+end_session(void *arg)
 {
+	struct reach *r = arg;
+
 	streams_reset(&r->streams);
 	for (uint32_t i = 0; i < r->n_ports; i++) {
 		listener_destroy(r->ports[i].listener);
@@ -113,8 +115,9 @@ change_ports(struct reach *r, struct message_resp *resp)
 /* Passes on bytes of the agent; those up to its TRACE_RESP wait, to have the
  * ports replaced. */
 static void
-on_agent_bytes(struct reach *r, const uint8_t *p, size_t n)
+on_agent_bytes(void *arg, const uint8_t *p, size_t n)
 {
+	struct reach *r = arg;
 	struct message_resp resp;
 	struct buf out = { 0 };
 	size_t at, size;
@@ -150,12 +153,6 @@ on_agent_bytes(struct reach *r, const uint8_t *p, size_t n)
 }
 
 static void
-on_over(void *arg)
-{
-	end_session(arg);
-}
-
-static void
 on_line(void *arg, char *line)
 {
 	struct reach *r = arg;
@@ -179,18 +176,8 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *p,
 {
 	struct reach *r = arg;
 
-	if (kind == FRAME_TAKEN) {
-		streams_grow_window(&r->streams, stream, p, n);
-	} else if (kind == FRAME_CLOSE) {
-		streams_close(&r->streams, stream);
-	} else if (kind != FRAME_DATA) {
+	if (!streams_frame(&r->streams, kind, stream, p, n))
 		end_session(r);
-	} else if (streams_took(&r->streams, stream, n)) {
-		if (stream == 0)
-			on_agent_bytes(r, p, n);
-		else
-			streams_write(&r->streams, stream, p, n);
-	}
 }
 
 static void
@@ -240,61 +227,40 @@ on_controller(void *arg, int take_fd, const struct sockaddr *peer)
 #define OPTIONS_STRUCT struct reach
 #include "common/option_rows.h"
 
-static const struct option_table table = {
-	.program = "tracepulse-ftrace reach",
-	.usage = "tracepulse-ftrace reach NAME --broker HOST:PORT "
-		 "--token-file FILE [OPTION]...\n"
-		 "Opens a port for trace-cmd record -A that leads to the guest "
-		 "NAME.\n",
-	.more = "\nSee tracepulse-ftrace(1).\n",
-	.rows = rows,
-	.n = N_OPTIONS,
-};
-
-static int
-serve(struct reach *r)
-{
-	struct listener *listener = NULL;
-	enum status st = token_read(r->token, r->token_file);
-
-	if (st == OK)
-		st = loop_create(&r->loop);
-	if (st == OK)
-		st = loop_catch_signals(&r->loop, NULL, NULL);
-	if (st == OK)
-		st = listener_create(&listener, r->loop.base, r->bind,
-		    (uint16_t)r->port, on_controller, r);
-	if (st == OK) {
-		log_notice("listening on port %u", listener_port(listener));
-		(void)event_base_dispatch(r->loop.base);
-	}
-	end_session(r);
-	listener_destroy(listener);
-	loop_destroy(&r->loop);
-	return st == OK ? 0 : 1;
-}
+static const struct option_table table = { COMMAND_TABLE("reach",
+    "NAME --broker HOST:PORT --token-file FILE [OPTION]...\n"
+    "Opens a port for trace-cmd record -A that leads to the guest NAME.\n") };
 
 int
 command_reach(int argc, char **argv)
 {
 	static struct reach r;
+	struct listener *listener = NULL;
 	struct option_words words;
+	enum status st;
 	int status;
 
 	r = (struct reach){ .bind = "127.0.0.1",
 		.waiting_fd = -1,
-		.streams = { .loop = &r.loop, .over = on_over, .arg = &r } };
-	if (!command_parse(&table, &r, argc, argv, 1, &words, &status))
+		.streams = { .loop = &r.loop,
+		    .over = end_session,
+		    .received = on_agent_bytes,
+		    .arg = &r } };
+	status = command_parse_names(&table, &r, argc, argv,
+	    COMMAND_NEEDS(BROKER) | COMMAND_NEEDS(TOKEN_FILE), 1, &words);
+	if (status != COMMAND_RUNS)
 		return status;
 	r.name = argv[words.first];
-	if (r.name == NULL || !token_is_name(r.name) || r.broker == NULL ||
-	    r.token_file == NULL) {
-		(void)!option_refuse(&table,
-		    "a guest's name (letters, digits and .-_), --broker and "
-		    "--token-file are required");
-		return EXIT_USAGE;
+	st = command_start(&r.loop, r.token, r.token_file, NULL, NULL);
+	if (st == OK)
+		st = listener_create(&listener, r.loop.base, r.bind,
+		    (uint16_t)r.port, on_controller, &r);
+	if (st == OK) {
+		log_notice("listening on port %u", listener_port(listener));
+		(void)event_base_dispatch(r.loop.base);
 	}
-	log_set_level(LOG_NOTICE);
-	(void)command_raise_descriptors();
-	return serve(&r);
+	end_session(&r);
+	listener_destroy(listener);
+	loop_destroy(&r.loop);
+	return st == OK ? 0 : 1;
 }

@@ -480,15 +480,9 @@ take_prefix(const struct option_row *row, void *to, const char *arg)
 #define OPTIONS_STRUCT struct record
 #include "common/option_rows.h"
 
-static const struct option_table table = {
-	.program = "tracepulse-ftrace record",
-	.usage = "tracepulse-ftrace record NAME... -e EVENT --broker HOST:PORT "
-		 "--token-file FILE [OPTION]...\n"
-		 "Records guests that a broker knows, until it is stopped.\n",
-	.more = "\nSee tracepulse-ftrace(1).\n",
-	.rows = rows,
-	.n = N_OPTIONS,
-};
+static const struct option_table table = { COMMAND_TABLE("record",
+    "NAME... -e EVENT --broker HOST:PORT --token-file FILE [OPTION]...\n"
+    "Records guests that a broker knows, until it is stopped.\n") };
 
 /* Joins the files of a recording that was killed. */
 static void
@@ -505,7 +499,8 @@ on_left(void *arg, struct recording *take)
 static enum status
 prepare(struct record *r)
 {
-	enum status st = token_read(r->token, r->token_file);
+	enum status st = command_start(
+	    &r->loop, r->token, r->token_file, on_stop, r);
 
 	if (st == OK)
 		st = live_resolve(&r->live);
@@ -519,12 +514,8 @@ prepare(struct record *r)
 		recordings_find_left(&r->recordings, on_left, NULL);
 	}
 	if (st == OK)
-		st = loop_create(&r->loop);
-	if (st == OK)
 		st = background_create(
 		    &r->finishing, r->loop.base, FINISH_THREADS);
-	if (st == OK)
-		st = loop_catch_signals(&r->loop, on_stop, r);
 	return st;
 }
 
@@ -552,16 +543,6 @@ run(struct record *r, char **names, unsigned n)
 	return st;
 }
 
-static bool
-are_names(char **names, int n)
-{
-	bool is_ok = n > 0;
-
-	for (int i = 0; i < n && is_ok; i++)
-		is_ok = token_is_name(names[i]);
-	return is_ok;
-}
-
 int
 command_record(int argc, char **argv)
 {
@@ -575,19 +556,13 @@ command_record(int argc, char **argv)
 	enum status st;
 	int status;
 
-	log_set_level(LOG_NOTICE);
-	if (!command_parse(
-		&table, &r, argc, argv, RECORD_GUESTS_MAX, &words, &status))
+	status = command_parse_names(&table, &r, argc, argv,
+	    COMMAND_NEEDS(EVENT) | COMMAND_NEEDS(BROKER) |
+		COMMAND_NEEDS(TOKEN_FILE),
+	    RECORD_GUESTS_MAX, &words);
+	if (status != COMMAND_RUNS)
 		return status;
 	r.words[1] = r.clock;
-	(void)command_raise_descriptors();
-	if (!are_names(argv + words.first, argc - words.first) ||
-	    r.broker == NULL || r.token_file == NULL || r.n_words == 2) {
-		(void)!option_refuse(&table,
-		    "names of guests, --event, --broker and --token-file are "
-		    "required");
-		return EXIT_USAGE;
-	}
 	st = prepare(&r);
 	if (st == OK)
 		st = run(

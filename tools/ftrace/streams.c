@@ -30,6 +30,8 @@ drop_stream(struct streams_stream *s)
 	*s = (struct streams_stream){ .all = s->all };
 }
 
+static void close_stream(struct streams *s, uint32_t stream);
+
 static void
 remove_stream(struct streams_stream *s)
 {
@@ -40,7 +42,7 @@ remove_stream(struct streams_stream *s)
 	if (number == 0)
 		all->over(all->arg);
 	else if (all->is_closing && all->n == 1)
-		streams_close(all, 0);
+		close_stream(all, 0);
 }
 
 /* Sends received bytes as frames, as far as the window and the link allow. */
@@ -61,8 +63,8 @@ pump(struct streams_stream *s)
 		p = evbuffer_pullup(in, (ev_ssize_t)n);
 		if (p == NULL)
 			return;
-		if (number_of(s) == 0 && all->control != NULL)
-			all->control(all->arg, p, n);
+		if (number_of(s) == 0 && all->sent != NULL)
+			all->sent(all->arg, p, n);
 		link_frame(all->link, FRAME_DATA, number_of(s), p, n);
 		(void)evbuffer_drain(in, n);
 		s->window -= (uint32_t)n;
@@ -196,24 +198,6 @@ streams_has(const struct streams *s, uint32_t stream)
 	return s->streams[stream].bev != NULL;
 }
 
-bool
-streams_took(struct streams *s, uint32_t stream, size_t n)
-{
-	struct streams_stream *one = &s->streams[stream];
-
-	assert(stream < LINK_STREAMS_MAX);
-	if (one->bev == NULL || one->is_closing)
-		return false;
-	if (n <= LINK_WINDOW - one->unreported) {
-		one->unreported += (uint32_t)n;
-		return true;
-	}
-	log_peer(LOG_WARN, "more bytes than its window; stream closed");
-	link_frame(s->link, FRAME_CLOSE, stream, NULL, 0);
-	remove_stream(one);
-	return false;
-}
-
 void
 streams_write(struct streams *s, uint32_t stream, const void *p, size_t n)
 {
@@ -231,9 +215,28 @@ resume_stream(struct streams_stream *s)
 		pump(s);
 }
 
-void
-streams_grow_window(
-    struct streams *s, uint32_t stream, const uint8_t *p, size_t n)
+/* May a frame's N bytes be written? False: the stream is closed, or was closed
+ * now since they are too many. */
+static bool
+took(struct streams *s, uint32_t stream, size_t n)
+{
+	struct streams_stream *one = &s->streams[stream];
+
+	assert(stream < LINK_STREAMS_MAX);
+	if (one->bev == NULL || one->is_closing)
+		return false;
+	if (n <= LINK_WINDOW - one->unreported) {
+		one->unreported += (uint32_t)n;
+		return true;
+	}
+	log_peer(LOG_WARN, "more bytes than its window; stream closed");
+	link_frame(s->link, FRAME_CLOSE, stream, NULL, 0);
+	remove_stream(one);
+	return false;
+}
+
+static void
+grow_window(struct streams *s, uint32_t stream, const uint8_t *p, size_t n)
 {
 	struct streams_stream *one = &s->streams[stream];
 
@@ -243,8 +246,10 @@ streams_grow_window(
 	resume_stream(one);
 }
 
-void
-streams_close(struct streams *s, uint32_t stream)
+/* Closes it when all is written. Stream 0 closes as the last one, so that pages
+ * in flight are not lost when an agent ends. */
+static void
+close_stream(struct streams *s, uint32_t stream)
 {
 	struct streams_stream *one = &s->streams[stream];
 
@@ -258,6 +263,30 @@ streams_close(struct streams *s, uint32_t stream)
 	if (evbuffer_get_length(bufferevent_get_output(one->bev)) == 0 ||
 	    one->is_ended)
 		remove_stream(one);
+}
+
+bool
+streams_frame(struct streams *s, enum frame_kind kind, uint32_t stream,
+    const uint8_t *p, size_t n)
+{
+	switch (kind) {
+	case FRAME_TAKEN:
+		grow_window(s, stream, p, n);
+		return true;
+	case FRAME_CLOSE:
+		close_stream(s, stream);
+		return true;
+	case FRAME_DATA:
+		if (!took(s, stream, n))
+			return true;
+		if (stream == 0 && s->received != NULL)
+			s->received(s->arg, p, n);
+		else
+			streams_write(s, stream, p, n);
+		return true;
+	default:
+		return false;
+	}
 }
 
 void

@@ -39,8 +39,11 @@ struct streams {
 	bool is_closing; /* stream 0, after all others */
 	/* The socket of stream 0 is gone. */
 	void (*over)(void *arg);
-	/* Bytes from the socket of stream 0; borrowed. NULL: not used. */
-	void (*control)(void *arg, const uint8_t *p, size_t n);
+	/* Bytes from the socket of stream 0 that are sent; borrowed. NULL: not
+	 * used. */
+	void (*sent)(void *arg, const uint8_t *p, size_t n);
+	/* Gets the bytes for the socket of stream 0. NULL: it gets them. */
+	void (*received)(void *arg, const uint8_t *p, size_t n);
 	void *arg;
 };
 
@@ -51,17 +54,12 @@ enum status streams_add(
 enum status streams_dial(
     struct streams *s, uint32_t stream, const char *address) MUST_CHECK;
 bool streams_has(const struct streams *s, uint32_t stream);
-/* May a frame's N bytes be written? False: the stream is closed, or was closed
- * now since they are too many. */
-bool streams_took(struct streams *s, uint32_t stream, size_t n);
+/* Handles a frame of the link. False: it is none of DATA, TAKEN and CLOSE.
+ * Bytes beyond the window close their stream. */
+bool streams_frame(struct streams *s, enum frame_kind kind, uint32_t stream,
+    const uint8_t *p, size_t n);
 /* Writes bytes to the stream's socket. */
 void streams_write(struct streams *s, uint32_t stream, const void *p, size_t n);
-/* Handles a FRAME_TAKEN. */
-void streams_grow_window(
-    struct streams *s, uint32_t stream, const uint8_t *p, size_t n);
-/* Closes it when all is written. Stream 0 closes as the last one, so that pages
- * in flight are not lost when an agent ends. */
-void streams_close(struct streams *s, uint32_t stream);
 /* Closes all at once. */
 void streams_reset(struct streams *s);
 /* The link has sent what waited. */
