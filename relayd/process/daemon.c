@@ -125,29 +125,10 @@ change_directory(const char *dir)
 }
 
 static enum status
-choose_health_path(struct daemon *d)
-{
-	const struct options *o = d->options;
-	int n;
-
-	if (o->health_path[0] != '\0')
-		n = snprintf(d->health_path, sizeof(d->health_path), "%s",
-		    o->health_path);
-	else
-		n = snprintf(d->health_path, sizeof(d->health_path),
-		    "%s/relayd/health-%d", o->run_dir, (int)getpid());
-	if (n < (int)sizeof(d->health_path))
-		return OK;
-	log_error("%s: the path is too long", o->run_dir);
-	return E_LIMIT;
-}
-
-static enum status
 choose_admin_path(struct daemon *d)
 {
 	const struct admin_socket *a = &d->options->admin_socket;
-	const size_t max = sizeof(d->admin_path);
-	int n;
+	char path[PATH_MAX];
 
 	if (a->is_off)
 		return OK;
@@ -155,19 +136,19 @@ choose_admin_path(struct daemon *d)
 		memcpy(d->admin_path, a->path, sizeof(a->path));
 		return rundir_check_place(a->path);
 	}
-	n = snprintf(
-	    d->admin_path, max, "%s/relayd/admin", d->options->run_dir);
-	if ((size_t)n < max)
-		return OK;
-	log_warn("no admin socket: %s/relayd/admin is too long",
-	    d->options->run_dir);
-	d->admin_path[0] = '\0';
+	rundir_path(path, d->options->run_dir, "admin");
+	if (strlen(path) < sizeof(d->admin_path))
+		memcpy(d->admin_path, path, strlen(path) + 1);
+	else
+		log_warn("no admin socket: %s is too long", path);
 	return OK;
 }
 
 enum status
 daemon_start(struct daemon *d, const struct options *o)
 {
+	char health[32];
+
 	*d = (struct daemon){
 		.options = o,
 		.parent = getppid(),
@@ -194,23 +175,11 @@ daemon_start(struct daemon *d, const struct options *o)
 		    o->group, o->daemonize ? LOG_INFO : LOG_WARN);
 	if (rundir_create(o->run_dir, d->group) != OK)
 		return E_IO;
-	if (choose_admin_path(d) != OK)
-		return E_IO;
-	return choose_health_path(d);
-}
-
-static enum status
-write_port(
-    struct runfile *f, const struct daemon *d, const char *name, uint16_t port)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s/relayd/%s.port",
-		d->options->run_dir, name) >= (int)sizeof(path)) {
-		log_error("%s: the path is too long", d->options->run_dir);
-		return E_LIMIT;
-	}
-	return runfile_write(f, path, port);
+	snprintf(health, sizeof(health), "health-%d", (int)getpid());
+	rundir_path(d->health_path, o->run_dir, health);
+	if (o->health_path[0] != '\0')
+		memcpy(d->health_path, o->health_path, sizeof(o->health_path));
+	return choose_admin_path(d);
 }
 
 static void
@@ -273,16 +242,26 @@ release_parent(struct daemon *d)
 enum status
 daemon_write(struct daemon *d, const struct daemon_ports *ports)
 {
+	const struct {
+		const char *name;
+		uint16_t port;
+	} files[] = {
+		[FILE_CONTROL] = { "control.port", ports->control },
+		[FILE_DATA] = { "data.port", ports->data },
+		[FILE_LIVE] = { "live.port", ports->live },
+		[FILE_HTTP] = { "http.port", ports->http },
+	};
 	const char *pid_file = d->options->pid_file;
+	char path[PATH_MAX];
 
-	if (write_port(&d->control_port, d, "control", ports->control) != OK ||
-	    write_port(&d->data_port, d, "data", ports->data) != OK ||
-	    write_port(&d->live_port, d, "live", ports->live) != OK ||
-	    (ports->http != 0 &&
-		write_port(&d->http_port, d, "http", ports->http) != OK))
-		return E_IO;
-	if (*pid_file != '\0' &&
-	    runfile_write(&d->pid_file, pid_file, (uint64_t)getpid()) != OK)
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		rundir_path(path, d->options->run_dir, files[i].name);
+		if ((i != FILE_HTTP || ports->http != 0) &&
+		    runfile_write(&d->files[i], path, files[i].port) != OK)
+			return E_IO;
+	}
+	if (*pid_file != '\0' && runfile_write(&d->files[FILE_PID], pid_file,
+				     (uint64_t)getpid()) != OK)
 		return E_IO;
 	if (d->options->daemonize)
 		d->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -304,11 +283,6 @@ daemon_ready(struct daemon *d, const struct daemon_ports *ports)
 void
 daemon_end(struct daemon *d)
 {
-	runfile_remove(&d->control_port);
-	runfile_remove(&d->data_port);
-	runfile_remove(&d->live_port);
-	runfile_remove(&d->http_port);
-	/* The pid file goes last: a script that waits for this may start the
-	 * next daemon. */
-	runfile_remove(&d->pid_file);
+	for (size_t i = 0; i < DAEMON_FILES; i++)
+		runfile_remove(&d->files[i]);
 }

@@ -35,6 +35,9 @@ struct daemon_ports {
 	uint16_t http; /* 0: none */
 };
 
+enum daemon_file { FILE_CONTROL, FILE_DATA, FILE_LIVE, FILE_HTTP, FILE_PID };
+#define DAEMON_FILES (FILE_PID + 1)
+
 struct daemon {
 	const struct options *options; /* borrowed */
 	pid_t parent;		       /* the process that started it */
@@ -44,7 +47,9 @@ struct daemon {
 	bool has_group; /* false: not root, the umask applies */
 	char health_path[PATH_MAX];
 	char admin_path[108]; /* empty: none */
-	struct runfile pid_file, control_port, data_port, live_port, http_port;
+	/* The pid file goes last: a script that waits for this may start the
+	 * next daemon. */
+	struct runfile files[DAEMON_FILES];
 };
 
 /* Raise the soft limit of descriptors to the hard one, as daemon_start() does.

@@ -114,13 +114,20 @@ apply_run_dir(struct options *o)
 {
 	const char *dir = get_path("LTTNG_RUNDIR");
 	const char *home;
+	enum status st;
 
+	if (dir == NULL && geteuid() == 0)
+		dir = ROOT_RUN_DIR;
+	home = dir == NULL ? find_home() : NULL;
 	if (dir != NULL)
-		return environment_path(o->run_dir, dir);
-	if (geteuid() == 0)
-		return environment_path(o->run_dir, ROOT_RUN_DIR);
-	home = find_home();
-	return home != NULL ? join(o->run_dir, home, ".lttng") : E_REFUSED;
+		st = environment_path(o->run_dir, dir);
+	else
+		st = home == NULL ? E_REFUSED
+				  : join(o->run_dir, home, ".lttng");
+	if (st != OK || strlen(o->run_dir) < PATH_MAX - RUN_FILE_MAX)
+		return st;
+	log_error("run directory %s: the path is too long", o->run_dir);
+	return E_REFUSED;
 }
 
 bool

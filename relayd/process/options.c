@@ -177,9 +177,8 @@ static const char *config_dir = CONFIG_DIR;
 struct file {
 	struct options *o;
 	FILE *stream;
-	const char *name; /* never freed */
-	unsigned line;
-	bool is_bad;	  /* a mistake was logged */
+	struct origin here;
+	enum status st;	  /* E_REFUSED: a mistake was logged */
 	bool has_section; /* a similar section was reported */
 	char *text;	  /* of the line */
 	size_t text_size;
@@ -200,19 +199,18 @@ options_set_config_dir(const char *dir)
 /* Names of files are kept, as the sources of options. There are only a few
  * different names. */
 static const char *
-keep_name(const char *name)
+keep_name(const char *name, size_t n)
 {
 	static struct kept {
 		struct kept *next;
 		char name[];
 	} * all;
-	const size_t n = strlen(name) + 1;
 	struct kept *k;
 
 	for (k = all; k != NULL; k = k->next)
-		if (strcmp(k->name, name) == 0)
+		if (strncmp(k->name, name, n) == 0 && k->name[n] == '\0')
 			return k->name;
-	k = malloc(sizeof(*k) + n);
+	k = calloc(1, sizeof(*k) + n + 1);
 	if (k == NULL)
 		return NULL;
 	memcpy(k->name, name, n);
@@ -242,31 +240,18 @@ nearest(const char *name)
 	return r != NULL && r->show != NULL ? r : NULL;
 }
 
-static void PRINTF_LIKE(2, 3) complain(struct file *f, const char *fmt, ...)
-{
-	char text[LOG_LINE_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
-		text[0] = '\0';
-	va_end(ap);
-	log_error("%s:%u: %s", f->name, f->line, text);
-	f->is_bad = true;
-}
-
 /* Other sections are ignored, but warn about misspelled ones. */
 static void
 check_section(struct file *f, const char *section, const char *key)
 {
 	if (*section == '\0')
-		complain(f,
+		f->st = options_refuse(
 		    "\"%s\" is before the first section: write [%s] "
 		    "above it",
 		    key, SECTION);
 	else if (!f->has_section && near_distance(section, SECTION) <= 1) {
 		log_warn("%s:%u: section [%s] is not read: did you mean [%s]?",
-		    f->name, f->line, section, SECTION);
+		    f->here.name, f->here.line, section, SECTION);
 		f->has_section = true;
 	}
 }
@@ -277,11 +262,6 @@ static int
 on_key(void *arg, const char *section, const char *name, const char *value)
 {
 	struct file *f = arg;
-	const struct origin here = {
-		.kind = ORIGIN_FILE,
-		.name = f->name,
-		.line = f->line,
-	};
 	const struct option_row *near;
 	enum option_id id;
 
@@ -292,15 +272,16 @@ on_key(void *arg, const char *section, const char *name, const char *value)
 	id = options_find(name);
 	near = id == N_OPTIONS ? nearest(name) : NULL;
 	if (near != NULL)
-		complain(f, "unknown key \"%s\" (did you mean \"%s\"?)", name,
+		f->st = options_refuse(
+		    "unknown key \"%s\" (did you mean \"%s\"?)", name,
 		    near->name);
 	else if (id == N_OPTIONS)
-		complain(f, "unknown key \"%s\"", name);
+		f->st = options_refuse("unknown key \"%s\"", name);
 	else if (option_rows[id].show == NULL)
-		complain(
-		    f, "\"%s\" can be given on the command line only", name);
-	else if (options_set(f->o, id, value, &here) != OK)
-		f->is_bad = true;
+		f->st = options_refuse(
+		    "\"%s\" can be given on the command line only", name);
+	else if (options_set(f->o, id, value, &f->here) != OK)
+		f->st = E_REFUSED;
 	return 1;
 }
 
@@ -318,15 +299,15 @@ next_line(char *out, int n, void *arg)
 
 	if (got < 0)
 		return NULL;
-	f->line++;
+	f->here.line++;
 	if (strlen(s) != (size_t)got) {
-		complain(f, "a NUL byte");
+		f->st = options_refuse("a NUL byte");
 		s = "\n";
 	}
 	while (*s == ' ' || *s == '\t')
 		s++;
 	if (strlen(s) + 1 > (size_t)n) {
-		complain(f, "a line of more than %d bytes", n - 1);
+		f->st = options_refuse("a line of more than %d bytes", n - 1);
 		s = "\n";
 	}
 	memcpy(out, s, strlen(s) + 1);
@@ -345,14 +326,15 @@ read_stream(struct file *f)
 #endif
 	bad_line = ini_parse_stream(next_line, f, on_key, f);
 	if (ferror(f->stream)) {
-		log_errno(LOG_ERROR, "%s", f->name);
-		f->is_bad = true;
+		log_errno(LOG_ERROR, "%s", f->here.name);
+		f->st = E_REFUSED;
 	} else if (bad_line != 0) {
 		if (bad_line > 0)
-			f->line = (unsigned)bad_line;
-		complain(f, bad_line > 0 ? "neither \"key = value\" nor "
-					   "\"[section]\""
-					 : "out of memory");
+			f->here.line = (unsigned)bad_line;
+		f->st = options_refuse(bad_line > 0
+					   ? "neither \"key = value\" nor "
+					     "\"[section]\""
+					   : "out of memory");
 	}
 }
 
@@ -360,9 +342,10 @@ read_stream(struct file *f)
 static enum status
 read_file(struct options *o, const char *path, bool must_be_there)
 {
-	struct file f = { .o = o, .name = keep_name(path) };
+	struct file f = { .o = o, .here.kind = ORIGIN_FILE };
 
-	if (f.name == NULL)
+	f.here.name = keep_name(path, strlen(path));
+	if (f.here.name == NULL)
 		return E_NOMEM;
 	f.stream = fopen(path, "re");
 	if (f.stream == NULL) {
@@ -371,10 +354,11 @@ read_file(struct options *o, const char *path, bool must_be_there)
 		log_errno(LOG_ERROR, "configuration file %s", path);
 		return E_REFUSED;
 	}
+	busy_with = &f.here;
 	read_stream(&f);
 	free(f.text);
 	fclose(f.stream);
-	return f.is_bad ? E_REFUSED : OK;
+	return f.st;
 }
 
 static int
@@ -435,45 +419,23 @@ options_read_files(struct options *o)
 	return main_file == OK && others == OK && given == OK ? OK : E_REFUSED;
 }
 
-/* TRACEPULSE_MAX_MEMORY of max-memory. */
+/* Report the variable NAME, which has our prefix and is not the setting REST.
+ */
 static void
-variable_name(const struct option_row *r, char *out, size_t n)
-{
-	snprintf(out, n, PREFIX "%s", r->name);
-	for (char *c = out; *c != '\0'; c++)
-		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
-}
-
-static bool
-is_variable_of(const struct option_row *r, const char *name, size_t n)
-{
-	char wanted[NEAR_WORD_MAX + sizeof(PREFIX)];
-
-	variable_name(r, wanted, sizeof(wanted));
-	return r->show != NULL && strlen(wanted) == n &&
-	       strncmp(wanted, name, n) == 0;
-}
-
-/* Report a variable with our prefix that is not a setting. */
-static void
-check_variable(const char *name, size_t n)
+check_variable(const char *name, const char *rest)
 {
 	/* Of the unit, of the program tracepulse, and ours. */
-	static const char *const others[] = { "OPTIONS", "URL", "CONFIG" };
-	char rest[NEAR_WORD_MAX + 1], meant[NEAR_WORD_MAX + sizeof(PREFIX)];
-	const struct option_row *r;
+	static const char *const others[] = { "options", "url", "config" };
+	const struct option_row *r = nearest(rest);
+	char meant[OPTION_WHY_LEN] = "";
 
-	snprintf(rest, sizeof(rest), "%.*s", (int)(n - strlen(PREFIX)),
-	    name + strlen(PREFIX));
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (strcmp(rest, others[i]) == 0)
 			return;
-	r = nearest(rest);
 	if (r != NULL)
-		variable_name(r, meant, sizeof(meant));
-	log_warn("variable %.*s is not known%s%s%s", (int)n, name,
-	    r == NULL ? "" : ": did you mean \"", r == NULL ? "" : meant,
-	    r == NULL ? "" : "\"?");
+		snprintf(meant, sizeof(meant), " (did you mean that of --%s?)",
+		    r->name);
+	log_warn("unknown variable %s%s", name, meant);
 }
 
 static enum status
@@ -488,27 +450,27 @@ set_from_variable(
 	return options_set(o, id, value, &here);
 }
 
+/* TRACEPULSE_MAX_MEMORY is max-memory. */
 static enum status
 take_variable(struct options *o, const char *variable)
 {
 	const size_t n = strcspn(variable, "=");
-	enum option_id id = 0;
-	char name[NEAR_WORD_MAX + sizeof(PREFIX)];
-	const char *kept;
+	const char *name = keep_name(variable, n);
+	char rest[NEAR_WORD_MAX + 1];
+	enum option_id id;
 
-	while (id < N_OPTIONS && !is_variable_of(&option_rows[id], variable, n))
-		id++;
-	if (id == N_OPTIONS) {
-		check_variable(variable, n);
-		return OK;
-	}
-	variable_name(&option_rows[id], name, sizeof(name));
-	kept = keep_name(name);
-	if (kept == NULL)
+	if (name == NULL)
 		return E_NOMEM;
-	return variable[n] == '\0'
-		   ? OK
-		   : set_from_variable(o, id, kept, variable + n + 1);
+	snprintf(rest, sizeof(rest), "%s", name + strlen(PREFIX));
+	for (char *c = rest; *c != '\0'; c++)
+		*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+	id = options_find(rest);
+	if (id < N_OPTIONS && option_rows[id].show != NULL)
+		return variable[n] == '\0'
+			   ? OK
+			   : set_from_variable(o, id, name, variable + n + 1);
+	check_variable(name, rest);
+	return OK;
 }
 
 /* Read the variables of settings: two of lttng-relayd, and TRACEPULSE_*, which

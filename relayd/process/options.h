@@ -26,6 +26,7 @@
 
 #define SOCKET_PATH_SIZE 108 /* of struct sockaddr_un */
 #define WORKERS_MAX 64
+#define RUN_FILE_MAX 64 /* of names below the run directory */
 #define HTTP_HOSTS_MAX 16
 #define HTTP_HOST_LEN 255
 #define LIVE_WORKERS_MAX 4 /* each serves hundreds of viewers */
@@ -121,7 +122,8 @@ struct options {
 	char working_dir[PATH_MAX]; /* empty: unchanged ("/" in background) */
 	char pid_file[PATH_MAX];    /* absolute; empty: none */
 	char group[256];	    /* the tracing group's name */
-	char run_dir[PATH_MAX];	    /* absolute; holds relayd/ */
+	/* Absolute; RUN_FILE_MAX bytes shorter than other paths. */
+	char run_dir[PATH_MAX];
 	char health_path[PATH_MAX]; /* absolute; empty: the default path */
 	bool group_by_session;
 	struct origin grouping; /* the source of that */

@@ -106,12 +106,13 @@ bind_to(const struct listen_url *u, const char *name)
 }
 
 /* Bind P to a port that is free, as a relay that runs may have its own; but to
- * that of one of the N OTHERS with the same number: is it the same address? */
+ * that of one of the N OTHERS with the same number. If that fails until the
+ * other is closed, both are the same address. */
 static bool
-check_address(struct place *p, const struct place *others, size_t n)
+check_address(struct place *p, struct place *others, size_t n)
 {
 	struct listen_url url = *p->url;
-	const struct place *same = NULL;
+	struct place *same = NULL;
 
 	for (size_t i = 0; i < n; i++)
 		if (others[i].fd >= 0 && others[i].url->port == url.port &&
@@ -119,11 +120,16 @@ check_address(struct place *p, const struct place *others, size_t n)
 			same = &others[i];
 	url.port = same == NULL ? 0 : listen_url_port(same->fd);
 	p->fd = bind_to(&url, p->name);
-	if (p->fd < 0 && errno == EADDRINUSE && same != NULL)
-		log_error("%s and %s have the same address, %s and %s port %u",
-		    same->name, p->name, same->url->host, p->url->host,
-		    p->url->port);
-	return p->fd >= 0;
+	if (p->fd >= 0 || errno != EADDRINUSE || same == NULL)
+		return p->fd >= 0;
+	close(same->fd);
+	same->fd = -1;
+	p->fd = bind_to(&url, p->name);
+	if (p->fd < 0) /* another program has that port */
+		return true;
+	log_error("%s and %s have the same address, %s and %s port %u",
+	    same->name, p->name, same->url->host, p->url->host, p->url->port);
+	return false;
 }
 
 static bool

@@ -119,7 +119,6 @@ reload_now(struct reload *r)
 	    "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n", clock_now_ns() / 1000);
 	(void)systemd_notify(state);
 	st = read_again(r);
-	*(st == OK ? &r->n_good : &r->n_bad) += 1;
 	apply_log(r->options);
 	for (unsigned i = 0; i < r->n_hooks && st == OK; i++)
 		r->hooks[i].call(r->options, r->hooks[i].arg);

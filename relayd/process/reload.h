@@ -30,7 +30,6 @@ struct reload {
 		void *arg;
 	} hooks[RELOAD_HOOKS];
 	unsigned n_hooks;
-	unsigned n_good, n_bad; /* successful and failed reloads */
 };
 
 /* Called before the working directory changes. All arguments are borrowed;

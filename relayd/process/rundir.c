@@ -3,6 +3,7 @@
 
 #include "relayd/process/rundir.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,15 @@
 #include "relayd/process/unix_socket.h"
 
 #define HEALTH_PREFIX "health-"
+
+void
+rundir_path(char out[PATH_MAX], const char *run_dir, const char *name)
+{
+	const int n = snprintf(out, PATH_MAX, "%s/relayd%s%s", run_dir,
+	    *name == '\0' ? "" : "/", name);
+
+	assert(n < PATH_MAX);
+}
 
 gid_t
 rundir_group(const char *name, enum log_level level)
@@ -166,11 +176,7 @@ rundir_create(const char *run_dir, gid_t group)
 {
 	char path[PATH_MAX];
 
-	if (snprintf(path, sizeof(path), "%s/relayd", run_dir) >=
-	    (int)sizeof(path)) {
-		log_error("%s: the path is too long", run_dir);
-		return E_LIMIT;
-	}
+	rundir_path(path, run_dir, "");
 	if (create_one(run_dir, group, true) != OK ||
 	    create_one(path, group, false) != OK)
 		return E_IO;
@@ -251,9 +257,7 @@ uint64_t
 open_sessions_take(struct open_sessions *s, const char *run_dir)
 {
 	s->fd = -1;
-	if (snprintf(s->path, sizeof(s->path), "%s/relayd/sessions", run_dir) >=
-	    (int)sizeof(s->path))
-		return 0;
+	rundir_path(s->path, run_dir, "sessions");
 	s->fd = open(s->path,
 	    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	if (s->fd < 0) {

@@ -22,6 +22,10 @@
  */
 enum status rundir_create(const char *run_dir, gid_t group) MUST_CHECK;
 
+/* The path of NAME in RUN_DIR/relayd, or of that itself. RUN_DIR is short
+ * enough (options.h). */
+void rundir_path(char out[PATH_MAX], const char *run_dir, const char *name);
+
 /* Could a user other than root create files in the directory of the file PATH?
  * E_IO: yes, or it does not exist; logged. */
 enum status rundir_check_place(const char *path) MUST_CHECK;

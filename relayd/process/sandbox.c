@@ -248,22 +248,18 @@ landlock_confine(const struct sandbox *s)
 }
 
 static void
-enter_landlock(const struct sandbox *s)
+report(const struct sandbox *s, enum status st, const char *what,
+    const char *consequence)
 {
-	const enum status st = landlock_confine(s);
-
 	if (s->is_quiet)
 		return;
 	if (st == OK)
-		log_info("sandbox: Landlock is on");
+		log_info("sandbox: %s is on", what);
 	else if (st == E_NOENT)
-		log_errno(LOG_WARN,
-		    "sandbox: this kernel has no usable Landlock "
-		    "(version %d): files outside of the output directory can "
-		    "be reached",
-		    LANDLOCK_ABI_MIN);
+		log_errno(LOG_WARN, "sandbox: this kernel has no usable %s: %s",
+		    what, consequence);
 	else
-		log_errno(LOG_WARN, "sandbox: Landlock failed");
+		log_errno(LOG_WARN, "sandbox: %s failed", what);
 }
 
 /* valgrind translates the program while it runs, so it makes other system calls
@@ -279,29 +275,18 @@ is_in_valgrind(void)
 static void
 enter_seccomp(const struct sandbox *s)
 {
-	enum status st;
+	const char *off = NULL;
 
 #ifndef HAVE_SECCOMP
-	if (!s->is_quiet)
-		log_info("sandbox: this build has no seccomp");
-	return;
+	off = "this build has no seccomp";
 #endif
-	if (is_in_valgrind()) {
-		if (!s->is_quiet)
-			log_info("sandbox: seccomp is off under valgrind");
-		return;
-	}
-	st = syscalls_confine();
-	if (s->is_quiet)
-		return;
-	if (st == OK)
-		log_info("sandbox: seccomp is on");
-	else if (st == E_NOENT)
-		log_errno(LOG_WARN, "sandbox: this kernel has no filters of "
-				    "seccomp: any system "
-				    "call can be made");
-	else
-		log_errno(LOG_WARN, "sandbox: seccomp failed");
+	if (off == NULL && is_in_valgrind())
+		off = "seccomp is off under valgrind";
+	if (off == NULL)
+		report(s, syscalls_confine(), "seccomp",
+		    "any system call can be made");
+	else if (!s->is_quiet)
+		log_info("sandbox: %s", off);
 }
 
 void
@@ -317,7 +302,8 @@ sandbox_enter(const struct sandbox *s)
 	}
 	/* In this order: the filter does not allow the calls of Landlock. */
 	if (s->mode != SANDBOX_SECCOMP)
-		enter_landlock(s);
+		report(s, landlock_confine(s), "Landlock",
+		    "files outside of the output directory can be reached");
 	if (s->mode != SANDBOX_LANDLOCK)
 		enter_seccomp(s);
 }

@@ -371,8 +371,8 @@ TEST(variables_are_settings)
 	setenv("TRACEPULSE_MAX_MEMROY", "2M", 1);
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_str_eq(captured(),
-	    "warning variable TRACEPULSE_MAX_MEMROY is not known: did you mean "
-	    "\"TRACEPULSE_MAX_MEMORY\"?\n");
+	    "warning unknown variable TRACEPULSE_MAX_MEMROY (did you mean that "
+	    "of --max-memory?)\n");
 	setenv("TRACEPULSE_MAX_MEMORY", "x", 1);
 	capture();
 	ck_assert_int_eq(parse_args(""), E_REFUSED);
@@ -505,8 +505,6 @@ TEST(a_reload_tells_who_asked)
 	ck_assert_ptr_nonnull(strstr(captured(),
 	    "reload: --workers stays \"2\", it needs a restart to be "
 	    "\"4\""));
-	ck_assert_uint_eq(r.n_good, 2);
-	ck_assert_uint_eq(r.n_bad, 1);
 	scratch_close();
 }
 
