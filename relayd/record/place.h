@@ -15,13 +15,15 @@
 struct chunk;
 struct chunk_family;
 struct stream;
+struct stream_window;
 struct tracefile;
-struct window_stream;
+struct window_file;
 
 struct place {
 	struct chunk *chunk;	      /* a reference; NULL: no chunk, no file */
 	struct chunk_family *family;  /* of CHUNK; NULL: not made yet */
-	struct window_stream *window; /* NULL: no --live-window */
+	struct stream_window *window; /* NULL: no --live-window */
+	struct window_file *window_file; /* the current one; NULL: none */
 	uint64_t tracefile_size, tracefile_count; /* 0: no limit */
 	uint64_t number;			  /* of the current tracefile */
 	bool has_wrapped;			  /* the ring of tracefiles */

@@ -342,7 +342,7 @@ session_destroy(struct session *s)
 	list_del(&s->shard_node);
 	list_del(&s->siblings_node);
 	if (s->siblings != NULL && list_empty(&s->siblings->sessions))
-		stream_window_keep_others(s->siblings, NULL);
+		stream_window_keep(s->siblings, NULL, true);
 	list_del(&s->ending_node);
 	old_root_leave(s);
 	s->is_ended = true;

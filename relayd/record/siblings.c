@@ -372,7 +372,7 @@ session_create_chunk(
 	s->current = c;
 	siblings_let_go(s->siblings, c->id);
 	trace_forget_old(s);
-	stream_window_keep_others(s->siblings, c);
+	stream_window_keep(s->siblings, c, true);
 	*close = false;
 	log_info("%s trace chunk %" PRIu64 " created", s->tag, q->id);
 	return RELAY_OK;
@@ -493,7 +493,7 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 				      : "kept");
 	if (command == CHUNK_ARCHIVE)
 		session_report(s, RELAY_EVENT_SESSION_ROTATED);
-	stream_window_keep(s->siblings, c);
+	stream_window_keep(s->siblings, c, false);
 	siblings_closed(c);
 	chunk_put(c);
 	*close = false;

@@ -300,10 +300,10 @@ join_session(struct stream *t, struct relay_add_stream *q)
 	if (st == OK)
 		st = idmap_insert(&s->shard->streams, t->handle, t);
 	/* The log has to know whether files are numbered. */
-	if (st == OK)
-		st = stream_window_add(t);
-	if (st == OK)
+	if (st == OK) {
+		stream_window_add(t);
 		st = make_logs(t);
+	}
 	if (st == OK)
 		st = udp_stream_create(t);
 	if (st == OK)
@@ -320,7 +320,6 @@ join_session(struct stream *t, struct relay_add_stream *q)
 	list_append(&s->streams, &t->session_node);
 	s->n_streams++;
 	s->shard->n_streams++;
-	stream_window_join(t);
 	if (!t->is_metadata)
 		limit_reads(s, q->tracefile_size);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64

@@ -21,26 +21,17 @@ struct stream_window {
 	uint64_t max_bytes, max_ns; /* one of them is 0 */
 	unsigned n_streams;
 	uint64_t bytes;	     /* of all files, with WINDOW_FILE_COST */
-	struct list past;    /* sealed files, oldest first */
-	struct list streams; /* struct window_stream */
+	struct list past;    /* complete files, oldest first */
+	struct list current; /* files that are written */
 	uint64_t look_ns;    /* no file is too old before this */
-};
-
-/* The part of a stream in a window. Most streams have none. */
-struct window_stream {
-	struct list node; /* window->streams; in no list: it has not joined */
-	struct list files;
-	struct window_file *file; /* the current one of STREAM; NULL: none */
-	struct stream_window *window;
-	struct stream *stream;
 };
 
 /* A file of the window. */
 struct window_file {
-	struct list node, stream_node;
+	struct list node;
 	struct stream_window *window;
-	struct window_stream *stream; /* NULL: it is gone */
-	struct chunk *chunk;	      /* a reference */
+	struct stream *stream; /* that writes it; NULL: it is complete */
+	struct chunk *chunk;   /* a reference */
 	struct chunk_family *family;
 	struct packet_log *log; /* a reference; may be NULL */
 	uint64_t number, bytes;
@@ -78,46 +69,25 @@ stream_window_begin(struct session *s)
 	w->max_bytes = bytes;
 	w->max_ns = ns;
 	list_init(&w->past);
-	list_init(&w->streams);
+	list_init(&w->current);
 	s->siblings->window = w;
 	s->shard->n_windows++;
 	return OK;
 }
 
-enum status
+void
 stream_window_add(struct stream *t)
 {
 	const struct session *s = t->session;
-	struct window_stream *ws;
+	struct place *pl = &t->place;
 
-	if (t->is_metadata || t->place.tracefile_count != 0 ||
-	    !is_eligible(s) || s->siblings->window == NULL)
-		return OK;
-	ws = calloc(1, sizeof(*ws));
-	if (ws == NULL)
-		return E_NOMEM;
-	ws->window = s->siblings->window;
-	ws->stream = t;
-	list_init(&ws->node);
-	list_init(&ws->files);
-	t->place.window = ws;
-	if (t->place.tracefile_size != 0 &&
-	    t->place.tracefile_size < WINDOW_GIVEN_MIN)
-		t->place.tracefile_size = WINDOW_GIVEN_MIN;
-	return OK;
-}
-
-static struct stream_window *
-window_of(const struct stream *t)
-{
-	return t->place.window == NULL ? NULL : t->place.window->window;
-}
-
-/* The entry of T's current file. */
-static struct window_file *
-file_of(const struct stream *t)
-{
-	return t->place.window == NULL ? NULL : t->place.window->file;
+	if (t->is_metadata || pl->tracefile_count != 0 || !is_eligible(s) ||
+	    s->siblings->window == NULL)
+		return;
+	pl->window = s->siblings->window;
+	pl->window->n_streams++;
+	if (pl->tracefile_size != 0 && pl->tracefile_size < WINDOW_GIVEN_MIN)
+		pl->tracefile_size = WINDOW_GIVEN_MIN;
 }
 
 static void
@@ -125,9 +95,8 @@ free_file(struct window_file *f)
 {
 	f->window->bytes -= f->bytes;
 	list_del(&f->node);
-	list_del(&f->stream_node);
-	if (f->stream != NULL && f->stream->file == f)
-		f->stream->file = NULL;
+	if (f->stream != NULL)
+		f->stream->place.window_file = NULL;
 	packet_log_put(f->log);
 	chunk_put(f->chunk);
 	free(f);
@@ -138,111 +107,79 @@ stream_window_destroy(struct stream_window *w)
 {
 	if (w == NULL)
 		return;
-	assert(list_empty(&w->past) && list_empty(&w->streams));
+	assert(list_empty(&w->past) && list_empty(&w->current));
+	assert(w->n_streams == 0);
 	free(w);
 }
 
-/* Forget the files whose chunk is C, or (IS false) all others. */
 static void
-forget(struct stream_window *w, const struct chunk *c, bool is)
+keep(struct list *files, const struct chunk *c, bool others)
 {
-	const struct window_stream *ws;
 	struct list *n, *tmp;
 	struct window_file *f;
 
-	if (w == NULL)
-		return;
-	list_for_each (n, tmp, &w->past) {
+	list_for_each (n, tmp, files) {
 		f = list_entry(n, struct window_file, node);
-		if ((f->chunk == c) == is)
-			free_file(f);
-	}
-	list_each (ws, &w->streams, struct window_stream, node) {
-		f = ws->file;
-		if (f != NULL && (f->chunk == c) == is)
+		if ((f->chunk == c) != others)
 			free_file(f);
 	}
 }
 
 void
-stream_window_keep(struct siblings *s, const struct chunk *c)
+stream_window_keep(struct siblings *s, const struct chunk *c, bool others)
 {
-	forget(s->window, c, true);
-}
-
-void
-stream_window_keep_others(struct siblings *s, const struct chunk *c)
-{
-	forget(s->window, c, false);
-}
-
-void
-stream_window_join(struct stream *t)
-{
-	if (t->place.window == NULL)
+	if (s->window == NULL)
 		return;
-	list_append(&t->place.window->window->streams, &t->place.window->node);
-	t->place.window->window->n_streams++;
+	keep(&s->window->past, c, others);
+	keep(&s->window->current, c, others);
 }
 
 void
 stream_window_leave(struct stream *t)
 {
-	struct window_stream *ws = t->place.window;
-	struct list *n, *tmp;
-	struct window_file *f;
-
-	if (ws == NULL)
+	if (t->place.window == NULL)
 		return;
-	stream_window_sealed(t);
-	list_for_each (n, tmp, &ws->files) {
-		f = list_entry(n, struct window_file, stream_node);
-		list_del(&f->stream_node);
-		f->stream = NULL;
-	}
-	if (!list_empty(&ws->node))
-		ws->window->n_streams--;
-	list_del(&ws->node);
-	free(ws);
+	stream_window_file_ends(t);
+	t->place.window->n_streams--;
 	t->place.window = NULL;
 }
 
 bool
 stream_window_opened(struct stream *t)
 {
-	struct window_stream *ws = t->place.window;
+	struct stream_window *w = t->place.window;
 	struct window_file *f;
 
 	/* The files of the previous chunk do not belong to the window. */
-	if (ws == NULL || t->place.chunk != t->session->current)
+	if (w == NULL || t->place.chunk != t->session->current)
 		return true;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return false;
-	f->window = ws->window;
-	f->stream = ws;
+	f->window = w;
+	f->stream = t;
 	f->chunk = chunk_get(t->place.chunk);
 	f->family = t->place.family;
 	f->log = t->log == NULL ? NULL : packet_log_get(t->log);
 	f->number = t->place.number;
 	f->bytes = WINDOW_FILE_COST;
-	list_init(&f->node);
-	list_init(&f->stream_node);
-	list_append(&ws->files, &f->stream_node);
-	f->window->bytes += f->bytes;
-	ws->file = f;
+	list_append(&w->current, &f->node);
+	w->bytes += f->bytes;
+	t->place.window_file = f;
 	return true;
 }
 
 void
-stream_window_sealed(struct stream *t)
+stream_window_file_ends(struct stream *t)
 {
-	struct window_file *f = file_of(t);
+	struct window_file *f = t->place.window_file;
 
 	if (f == NULL)
 		return;
+	list_del(&f->node);
 	list_append(&f->window->past, &f->node);
-	t->place.window->file = NULL;
+	f->stream = NULL;
+	t->place.window_file = NULL;
 }
 
 /* Delete the file. Viewers must not open it any more. */
@@ -267,7 +204,7 @@ oldest(const struct stream_window *w)
 void
 stream_window_make_space(struct stream *t, uint64_t bytes)
 {
-	struct stream_window *w = window_of(t);
+	struct stream_window *w = t->place.window;
 	struct window_file *f;
 	uint64_t freed = 0;
 
@@ -285,7 +222,7 @@ stream_window_make_space(struct stream *t, uint64_t bytes)
 void
 stream_window_wrote(struct stream *t, uint64_t bytes)
 {
-	struct window_file *f = file_of(t);
+	struct window_file *f = t->place.window_file;
 
 	if (f == NULL || bytes == 0)
 		return;
@@ -313,8 +250,8 @@ file_max(const struct stream_window *w)
 bool
 stream_window_is_file_full(const struct stream *t, uint64_t size, uint64_t more)
 {
-	const struct stream_window *w = window_of(t);
-	const struct window_file *f = file_of(t);
+	const struct stream_window *w = t->place.window;
+	const struct window_file *f = t->place.window_file;
 
 	if (w == NULL || size == 0)
 		return false;
@@ -331,15 +268,15 @@ static uint64_t
 expire(struct shard *sh, struct stream_window *w, uint64_t now_ns)
 {
 	uint64_t next = now_ns + w->max_ns; /* for files that are written now */
-	const struct window_stream *ws;
 	struct window_file *f;
+	struct list *n, *tmp;
 
-	list_each (ws, &w->streams, struct window_stream, node) {
-		f = ws->file;
-		if (f == NULL || f->last_ns == 0)
+	list_for_each (n, tmp, &w->current) {
+		f = list_entry(n, struct window_file, node);
+		if (f->last_ns == 0)
 			continue;
 		if (now_ns - f->last_ns >= w->max_ns)
-			writer_next_file(ws->stream);
+			writer_next_file(f->stream);
 		else
 			next = clock_earlier(next, f->last_ns + w->max_ns);
 		if (shard_part_is_late(sh))

@@ -47,27 +47,25 @@ void stream_window_limit(uint64_t bytes, uint64_t ns);
 enum status stream_window_begin(struct session *s) MUST_CHECK;
 void stream_window_destroy(struct stream_window *w); /* NULL is fine */
 
-/* The window forgets the files of the chunk C, or all but those (C NULL: all
- * files): they are kept. */
-void stream_window_keep(struct siblings *s, const struct chunk *c);
-void stream_window_keep_others(struct siblings *s, const struct chunk *c);
+/* The window forgets the files of the chunk C, or (OTHERS) all but those: they
+ * are kept. */
+void stream_window_keep(struct siblings *s, const struct chunk *c, bool others);
 
 /* Delete files that are too old, and have streams continue in new ones. Returns
  * when to call it again. */
 uint64_t stream_window_tick(struct shard *sh, uint64_t now_ns);
 
 /* T, a new stream, gets its session's window if there is one, and T is a data
- * stream without a ring. E_NOMEM. */
-enum status stream_window_add(struct stream *t) MUST_CHECK;
+ * stream without a ring. */
+void stream_window_add(struct stream *t);
 
 /* The rest does nothing for a stream without a window. */
-/* The stream joins its window, or leaves it; its files stay there. */
-void stream_window_join(struct stream *t);
+/* The stream leaves its window; its files stay there. */
 void stream_window_leave(struct stream *t);
 /* A file was created. False: there is no memory to remember it. */
 bool stream_window_opened(struct stream *t) MUST_CHECK;
-/* The current file is sealed. */
-void stream_window_sealed(struct stream *t);
+/* The stream leaves its current file. */
+void stream_window_file_ends(struct stream *t);
 /* Delete files of the window so that BYTES can be written. */
 void stream_window_make_space(struct stream *t, uint64_t bytes);
 /* BYTES were written. */

@@ -284,7 +284,7 @@ close_file(struct stream *t)
 
 	if (w->tf == NULL)
 		return;
-	stream_window_sealed(t);
+	stream_window_file_ends(t);
 	if (!list_empty(&w->locked_node))
 		publish_records(t, true);
 	tracefile_close(w->tf);
