@@ -11,7 +11,9 @@
 #define NAME_LEN 255
 
 static const struct live_row rows[] = {
-#define LIVE(wire, name, allowed, size) [wire] = { #name, allowed, size },
+	[0] = { .status_at = -1 }, /* no such command */
+#define LIVE(wire, name, allowed, size, status_at) \
+	[wire] = { #name, allowed, size, status_at },
 #include "proto/live.tbl.h"
 #undef LIVE
 };
@@ -179,32 +181,10 @@ live_reply_metadata(struct buf *b, uint64_t length, uint32_t status)
 	buf_u32(b, status);
 }
 
-/* Where the status stands in a reply, in bytes; -1: nowhere. */
-static int
-status_offset(uint32_t cmd)
-{
-	switch ((enum live_cmd)cmd) {
-	case LIVE_CMD_connect:
-	case LIVE_CMD_list_sessions:
-		return -1;
-	case LIVE_CMD_get_next_index:
-		return 7 * 8;
-	case LIVE_CMD_get_metadata:
-		return 8;
-	case LIVE_CMD_attach_session:
-	case LIVE_CMD_get_packet:
-	case LIVE_CMD_get_new_streams:
-	case LIVE_CMD_create_session:
-	case LIVE_CMD_detach_session:
-		return 0;
-	}
-	return -1;
-}
-
 uint32_t
 live_reply_status(uint32_t cmd, const uint8_t *p, size_t n)
 {
-	const int at = status_offset(cmd);
+	const int at = live_row(cmd)->status_at;
 	struct reader r;
 
 	if (at < 0 || n < (size_t)at + 4)

@@ -25,7 +25,7 @@ struct buf;
 #define LIVE_PAYLOAD_MAX 20
 
 enum live_cmd {
-#define LIVE(wire, name, allowed, size) LIVE_CMD_##name = wire,
+#define LIVE(wire, name, allowed, size, status_at) LIVE_CMD_##name = wire,
 #include "proto/live.tbl.h"
 #undef LIVE
 };
@@ -36,6 +36,7 @@ struct live_row {
 	const char *name; /* NULL: no such command */
 	unsigned allowed;
 	unsigned payload; /* bytes */
+	int status_at;	  /* in a reply, bytes; -1: nowhere */
 };
 
 /* Never NULL. */

@@ -42,13 +42,6 @@ relay_version_decode(struct reader *r, struct relay_version *out)
 	return reader_done(r);
 }
 
-enum status
-relay_get_configuration_decode(struct reader *r, uint64_t *query_flags)
-{
-	*query_flags = reader_u64(r);
-	return reader_done(r);
-}
-
 /* The names of CREATE_SESSION as they were received. */
 struct session_names {
 	struct span session, host, base;
@@ -407,12 +400,6 @@ relay_request_version(struct buf *b, uint32_t major, uint32_t minor)
 	buf_u32(b, minor);
 }
 
-void
-relay_request_get_configuration(struct buf *b, uint64_t query_flags)
-{
-	relay_request_id(b, RELAY_CMD_get_configuration, query_flags);
-}
-
 static void
 create_session_old(struct buf *b, const struct relay_session_request *q)
 {
@@ -460,7 +447,7 @@ relay_request_create_session(
 	else if (minor >= 4)
 		create_session_old(b, q);
 	else
-		relay_request_empty(b, RELAY_CMD_create_session);
+		frame_relay_encode(b, RELAY_CMD_create_session, 0);
 }
 
 static void
@@ -499,12 +486,6 @@ relay_request_add_stream(struct buf *b, unsigned minor, const char *channel,
 	buf_u64(b, chunk);
 	buf_bytes(b, channel, channel_len);
 	buf_bytes(b, path, path_len);
-}
-
-void
-relay_request_empty(struct buf *b, enum relay_cmd cmd)
-{
-	frame_relay_encode(b, cmd, 0);
 }
 
 void
@@ -590,12 +571,6 @@ relay_request_close_chunk(struct buf *b, uint64_t id, uint64_t close_time,
 	buf_u64(b, close_time);
 	buf_u8(b, command.is_set);
 	buf_u32(b, (uint32_t)command.value);
-}
-
-void
-relay_reply_code(struct buf *b, uint32_t code)
-{
-	buf_u32(b, code);
 }
 
 void

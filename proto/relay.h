@@ -2,7 +2,7 @@
 /*
  * The control port (relay protocol 2.1 - 2.15, streaming 2.4 - 2.7): it decodes
  * commands into structs that are valid once decoded, and encodes replies. A
- * decoder ignores bytes behind what its command needs, except for
+ * decoder ignores bytes after what its command needs, except for
  * ROTATE_STREAMS. All integers are big-endian on the wire.
  *
  * Depends on: common/. Knows nothing of sockets, sessions or files.
@@ -172,8 +172,6 @@ struct relay_close_chunk { /* CLOSE_TRACE_CHUNK (20) */
  */
 enum status relay_version_decode(
     struct reader *r, struct relay_version *out) MUST_CHECK;
-enum status relay_get_configuration_decode(
-    struct reader *r, uint64_t *query_flags) MUST_CHECK;
 /* E_MALFORMED also for a bad name, a nil UUID, an unknown trace format, and
  * minor 0: all get the same reply. */
 enum status relay_create_session_decode(struct reader *r, unsigned minor,
@@ -190,6 +188,7 @@ enum status relay_add_stream_decode(
     struct reader *r, unsigned minor, struct relay_add_stream *out) MUST_CHECK;
 enum status relay_stream_seq_decode(
     struct reader *r, struct relay_stream_seq *out) MUST_CHECK;
+/* All commands whose payload is a handle, an id or flags. */
 enum status relay_id_decode(struct reader *r, uint64_t *out) MUST_CHECK;
 enum status relay_send_metadata_decode(
     struct reader *r, struct relay_send_metadata *out) MUST_CHECK;
@@ -211,8 +210,8 @@ void relay_create_session_clear(struct relay_create_session *c);
 void relay_add_stream_clear(struct relay_add_stream *a);
 void relay_create_chunk_clear(struct relay_create_chunk *c);
 
-/* Replies are appended to B; a failure to append sets B->bad. */
-void relay_reply_code(struct buf *b, uint32_t code);
+/* Replies that are more than a code (buf_u32()) are appended to B; a failure to
+ * append sets B->bad. */
 void relay_reply_version(struct buf *b, uint32_t major, uint32_t minor);
 void relay_reply_configuration(struct buf *b, uint32_t code, uint64_t flags);
 #define RELAY_CONFIG_CLEAR_ALLOWED UINT64_C(1)
@@ -232,7 +231,6 @@ void relay_reply_exists(struct buf *b, uint32_t code, bool exists);
  * relay_optional is sent even when it is not set.
  */
 void relay_request_version(struct buf *b, uint32_t major, uint32_t minor);
-void relay_request_get_configuration(struct buf *b, uint64_t query_flags);
 /* Strings are C strings; BASE_PATH may be "". */
 struct relay_session_request {
 	const char *session_name, *hostname, *base_path;
@@ -248,7 +246,6 @@ void relay_request_create_session(
 void relay_request_add_stream(struct buf *b, unsigned minor,
     const char *channel, const char *path, uint64_t tracefile_size,
     uint64_t tracefile_count, uint64_t chunk);
-void relay_request_empty(struct buf *b, enum relay_cmd cmd);
 void relay_request_id(struct buf *b, enum relay_cmd cmd, uint64_t id);
 void relay_request_stream_seq(
     struct buf *b, enum relay_cmd cmd, uint64_t stream, uint64_t seq);

@@ -83,12 +83,6 @@ udp_fragment_fits(const struct udp_header *h, uint32_t fragment_size)
 	       (h->payload_len > 0 || h->size == 0);
 }
 
-uint32_t
-udp_fragment_count(uint32_t size, uint32_t fragment_size)
-{
-	return size == 0 ? 1 : (size - 1) / fragment_size + 1;
-}
-
 void
 udp_header_encode(uint8_t out[UDP_HEADER_LEN], const struct udp_header *h)
 {

@@ -87,8 +87,6 @@ bool udp_crc_matches(const uint8_t *p, size_t n);
 /* Do offset and length fit a fragment of FRAGMENT_SIZE, or the last
  * fragment? */
 bool udp_fragment_fits(const struct udp_header *h, uint32_t fragment_size);
-/* The number of fragments of a packet of SIZE bytes; 1 for an empty packet. */
-uint32_t udp_fragment_count(uint32_t size, uint32_t fragment_size);
 /* Write the 56 bytes before H's head and payload, with the crc (senders and
  * tests). */
 void udp_header_encode(uint8_t out[UDP_HEADER_LEN], const struct udp_header *h);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/buf.h"
 #include "common/log.h"
 #include "proto/frame.h"
 #include "proto/udp.h"
@@ -27,7 +28,7 @@ typedef enum status handler(
 static enum status
 reply_or_close(struct buf *out, uint32_t code)
 {
-	relay_reply_code(out, code);
+	buf_u32(out, code);
 	return code == RELAY_OK ? OK : E_REFUSED_CLOSE;
 }
 
@@ -53,7 +54,7 @@ on_get_configuration(struct control *c, struct reader *body, struct buf *out)
 						: 0;
 	uint64_t query;
 
-	if (relay_get_configuration_decode(body, &query) != OK)
+	if (relay_id_decode(body, &query) != OK)
 		return E_MALFORMED;
 	if (query == RELAY_CONFIG_UDP && c->config->has_udp) {
 		flags |= RELAY_CONFIG_UDP;
@@ -125,7 +126,7 @@ on_add_stream(struct control *c, struct reader *body, struct buf *out)
 static enum status
 on_start_data(struct control *c, struct reader *body, struct buf *out)
 {
-	relay_reply_code(out, RELAY_OK);
+	buf_u32(out, RELAY_OK);
 	return OK;
 }
 
@@ -133,7 +134,7 @@ static enum status
 on_streams_sent(struct control *c, struct reader *body, struct buf *out)
 {
 	session_publish(c->session);
-	relay_reply_code(out, RELAY_OK);
+	buf_u32(out, RELAY_OK);
 	return OK;
 }
 
@@ -182,10 +183,10 @@ on_data_pending(struct control *c, struct reader *body, struct buf *out)
 		return E_MALFORMED;
 	t = session_stream(c->session, q.stream);
 	if (t == NULL) {
-		relay_reply_code(out, RELAY_PENDING_UNKNOWN);
+		buf_u32(out, RELAY_PENDING_UNKNOWN);
 		return E_REFUSED_CLOSE;
 	}
-	relay_reply_code(out, stream_pending(t, q.last_net_seq));
+	buf_u32(out, stream_pending(t, q.last_net_seq));
 	return OK;
 }
 
@@ -200,7 +201,7 @@ on_quiescent_control(struct control *c, struct reader *body, struct buf *out)
 	t = session_stream(c->session, handle);
 	if (t != NULL)
 		stream_is_asked(t);
-	relay_reply_code(out, RELAY_OK);
+	buf_u32(out, RELAY_OK);
 	return OK;
 }
 
@@ -214,7 +215,7 @@ on_begin_data_pending(struct control *c, struct reader *body, struct buf *out)
 	if (id != c->session->id)
 		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
 	session_begin_pending(c->session);
-	relay_reply_code(out, RELAY_OK);
+	buf_u32(out, RELAY_OK);
 	return OK;
 }
 
@@ -226,10 +227,10 @@ on_end_data_pending(struct control *c, struct reader *body, struct buf *out)
 	if (relay_id_decode(body, &id) != OK)
 		return E_MALFORMED;
 	if (id != c->session->id) {
-		relay_reply_code(out, RELAY_PENDING_UNKNOWN);
+		buf_u32(out, RELAY_PENDING_UNKNOWN);
 		return E_REFUSED_CLOSE;
 	}
-	relay_reply_code(out, session_end_pending(c->session) ? 1 : 0);
+	buf_u32(out, session_end_pending(c->session) ? 1 : 0);
 	return OK;
 }
 
@@ -250,7 +251,7 @@ on_send_index(struct control *c, struct reader *body, struct buf *out)
 	/* A failed write is the relay's fault: report it, and let the peer
 	 * decide. */
 	if (st == E_IO) {
-		relay_reply_code(out, RELAY_UNKNOWN_ERROR);
+		buf_u32(out, RELAY_UNKNOWN_ERROR);
 		return E_REFUSED;
 	}
 	return reply_or_close(out, st == OK ? RELAY_OK : RELAY_UNKNOWN_ERROR);
@@ -282,7 +283,7 @@ on_rotate_streams(struct control *c, struct reader *body, struct buf *out)
 		return E_MALFORMED;
 	if (!session_rotate(c->session, &rot, &c->done, &code, &close))
 		return E_LATER;
-	relay_reply_code(out, code);
+	buf_u32(out, code);
 	return close ? E_REFUSED_CLOSE : OK;
 }
 
@@ -305,7 +306,7 @@ on_create_trace_chunk(struct control *c, struct reader *body, struct buf *out)
 	}
 	code = session_create_chunk(c->session, &q, &close);
 	relay_create_chunk_clear(&q);
-	relay_reply_code(out, code);
+	buf_u32(out, code);
 	return close ? E_REFUSED_CLOSE : OK;
 }
 
@@ -463,7 +464,7 @@ refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
 	c->has_told = true;
 	if (row->name != NULL || hdr->size > RELAY_PAYLOAD_MAX)
 		return E_LIMIT;
-	relay_reply_code(out, RELAY_UNKNOWN_ERROR);
+	buf_u32(out, RELAY_UNKNOWN_ERROR);
 	return E_REFUSED_CLOSE;
 }
 

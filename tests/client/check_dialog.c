@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "common/buf.h"
 #include "proto/frame.h"
 #include "proto/relay.h"
 #include "proto/udp.h"
@@ -93,8 +94,8 @@ ask_everything(struct dialog *d)
 	    0, 9, (struct relay_optional){ 0 });
 	relay_request_id(dialog_ask(d, RELAY_CMD_trace_chunk_exists, 6),
 	    RELAY_CMD_trace_chunk_exists, 0);
-	relay_request_get_configuration(
-	    dialog_ask(d, RELAY_CMD_get_configuration, 7), 1);
+	relay_request_id(dialog_ask(d, RELAY_CMD_get_configuration, 7),
+	    RELAY_CMD_get_configuration, 1);
 	relay_request_id(dialog_ask(d, RELAY_CMD_udp_status, 8),
 	    RELAY_CMD_udp_status, UDP_STATUS_ALL);
 	udp_open_request(dialog_ask(d, RELAY_CMD_udp_open, 9),
@@ -109,8 +110,8 @@ answer_everything(struct dialog *d, struct buf *b)
 
 	relay_reply_session(b, d->minor, 44, RELAY_OK, "h/s-date");
 	relay_reply_stream(b, 0x1234, RELAY_OK);
-	relay_reply_code(b, RELAY_OK);
-	relay_reply_code(b, 1);
+	buf_u32(b, RELAY_OK);
+	buf_u32(b, 1);
 	relay_reply_close_chunk(b, RELAY_OK, "h/s-date");
 	relay_reply_exists(b, RELAY_OK, true);
 	relay_reply_configuration(b, RELAY_OK, RELAY_CONFIG_UDP);
@@ -206,7 +207,7 @@ TEST(what_was_not_asked_is_not_taken)
 	struct dialog d = new_dialog(2);
 	struct dialog_reply r;
 
-	relay_reply_code(&d.in, RELAY_OK);
+	buf_u32(&d.in, RELAY_OK);
 	ck_assert_int_eq(dialog_next(&d, &r), E_PROTOCOL);
 	dialog_free(&d);
 }

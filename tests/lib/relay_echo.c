@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/buf.h"
+#include "proto/frame.h"
 #include "proto/relay.h"
 #include "proto/udp.h"
 
@@ -16,17 +17,6 @@ echo_version(struct reader *r, unsigned minor, struct buf *out)
 
 	if (st == OK)
 		relay_request_version(out, v.major, v.minor);
-	return st;
-}
-
-static enum status
-echo_get_configuration(struct reader *r, unsigned minor, struct buf *out)
-{
-	uint64_t flags;
-	enum status st = relay_get_configuration_decode(r, &flags);
-
-	if (st == OK)
-		relay_request_get_configuration(out, flags);
 	return st;
 }
 
@@ -91,7 +81,7 @@ echo_add_stream(struct reader *r, unsigned minor, struct buf *out)
 static enum status
 echo_empty(enum relay_cmd cmd, struct buf *out)
 {
-	relay_request_empty(out, cmd);
+	frame_relay_encode(out, cmd, 0);
 	return OK;
 }
 
@@ -157,6 +147,12 @@ echo_id(enum relay_cmd cmd, struct reader *r, struct buf *out)
 	if (st == OK)
 		relay_request_id(out, cmd, id);
 	return st;
+}
+
+static enum status
+echo_get_configuration(struct reader *r, unsigned minor, struct buf *out)
+{
+	return echo_id(RELAY_CMD_get_configuration, r, out);
 }
 
 static enum status

@@ -188,7 +188,7 @@ TEST(every_command_was_recorded)
 		}
 		dialogue_free(&d);
 	}
-#define LIVE(wire, name, allowed, size) \
+#define LIVE(wire, name, allowed, size, status_at) \
 	ck_assert_msg(seen[wire], "nobody sent " #name);
 #include "proto/live.tbl.h"
 #undef LIVE

@@ -24,9 +24,9 @@ TEST(short_replies_are_as_recorded)
 {
 	struct buf b = { 0 };
 
-	relay_reply_code(&b, RELAY_OK);
+	buf_u32(&b, RELAY_OK);
 	expect(&b, "0000000a");
-	relay_reply_code(&b, RELAY_PENDING_UNKNOWN);
+	buf_u32(&b, RELAY_PENDING_UNKNOWN);
 	expect(&b, "ffffffff");
 	relay_reply_version(&b, 2, 13);
 	expect(&b, "00000002 0000000d");
@@ -82,10 +82,10 @@ TEST(replies_follow_each_other_as_recorded)
 	relay_reply_version(&b, 2, 13);
 	relay_reply_configuration(&b, RELAY_OK, RELAY_CONFIG_CLEAR_ALLOWED);
 	relay_reply_session(&b, 13, 1, RELAY_OK, "vm/simple-20261121-022723");
-	relay_reply_code(&b, RELAY_OK); /* CREATE_TRACE_CHUNK */
+	buf_u32(&b, RELAY_OK); /* CREATE_TRACE_CHUNK */
 	for (uint64_t handle = 1; handle <= 3; handle++)
 		relay_reply_stream(&b, handle, RELAY_OK);
-	relay_reply_code(&b, RELAY_OK); /* STREAMS_SENT */
+	buf_u32(&b, RELAY_OK); /* STREAMS_SENT */
 	ck_assert_uint_le(buf_len(&b), want.n);
 	ck_assert_mem_eq(buf_data(&b), want.p, buf_len(&b));
 	buf_free(&b);

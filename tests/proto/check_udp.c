@@ -126,14 +126,6 @@ TEST_ROWS(fragments_fit_exactly, ARRAY_LEN(fragments))
 	ck_assert(udp_fragment_fits(&h, 512) == fragments[_i].fits);
 }
 
-TEST(fragments_are_counted)
-{
-	ck_assert_uint_eq(udp_fragment_count(0, 512), 1);
-	ck_assert_uint_eq(udp_fragment_count(512, 512), 1);
-	ck_assert_uint_eq(udp_fragment_count(513, 512), 2);
-	ck_assert_uint_eq(udp_fragment_count(UINT32_MAX, 512), 8388608);
-}
-
 TEST(tokens_differ_in_any_bit)
 {
 	struct udp_token a = { { 1, 2, 3 } }, b = a;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "proto/frame.h"
 #include "tools/client/client_internal.h"
 
 /* Bytes of metadata that may wait, unless one piece is larger. */
@@ -262,9 +263,9 @@ client_streams_sent(struct client *c)
 	enum status st = wait_to_ask(c);
 
 	if (st == OK)
-		relay_request_empty(
+		frame_relay_encode(
 		    dialog_ask(&c->dialog, RELAY_CMD_streams_sent, 0),
-		    RELAY_CMD_streams_sent);
+		    RELAY_CMD_streams_sent, 0);
 	return st;
 }
 

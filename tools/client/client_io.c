@@ -241,9 +241,9 @@ advance(struct client *c)
 		    c->dialog.minor);
 		return OK;
 	case CLIENT_CONFIGURATION:
-		relay_request_get_configuration(
+		relay_request_id(
 		    dialog_ask(&c->dialog, RELAY_CMD_get_configuration, 0),
-		    RELAY_CONFIG_UDP);
+		    RELAY_CMD_get_configuration, RELAY_CONFIG_UDP);
 		return OK;
 	case CLIENT_UDP:
 		client_udp_ask_open(c);
