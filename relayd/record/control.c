@@ -10,6 +10,7 @@
 #include "proto/udp.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
 #include "relayd/record/udp.h"
 #include "relayd/stats/stats.h"
@@ -182,10 +183,8 @@ on_data_pending(struct control *c, struct reader *body, struct buf *out)
 	if (relay_stream_seq_decode(body, &q) != OK)
 		return E_MALFORMED;
 	t = session_stream(c->session, q.stream);
-	if (t == NULL) {
-		buf_u32(out, RELAY_PENDING_UNKNOWN);
-		return E_REFUSED_CLOSE;
-	}
+	if (t == NULL)
+		return reply_or_close(out, RELAY_PENDING_UNKNOWN);
 	buf_u32(out, stream_pending(t, q.last_net_seq));
 	return OK;
 }
@@ -226,10 +225,8 @@ on_end_data_pending(struct control *c, struct reader *body, struct buf *out)
 
 	if (relay_id_decode(body, &id) != OK)
 		return E_MALFORMED;
-	if (id != c->session->id) {
-		buf_u32(out, RELAY_PENDING_UNKNOWN);
-		return E_REFUSED_CLOSE;
-	}
+	if (id != c->session->id)
+		return reply_or_close(out, RELAY_PENDING_UNKNOWN);
 	buf_u32(out, session_end_pending(c->session) ? 1 : 0);
 	return OK;
 }
@@ -277,14 +274,12 @@ on_rotate_streams(struct control *c, struct reader *body, struct buf *out)
 {
 	struct relay_rotate rot;
 	uint32_t code;
-	bool close;
 
 	if (relay_rotate_decode(body, &rot) != OK)
 		return E_MALFORMED;
-	if (!session_rotate(c->session, &rot, &c->done, &code, &close))
+	if (session_rotate(c->session, &rot, &c->done, &code) == E_LATER)
 		return E_LATER;
-	buf_u32(out, code);
-	return close ? E_REFUSED_CLOSE : OK;
+	return reply_or_close(out, code);
 }
 
 static enum status
@@ -293,7 +288,6 @@ on_create_trace_chunk(struct control *c, struct reader *body, struct buf *out)
 	struct relay_create_chunk q;
 	enum status st;
 	uint32_t code;
-	bool close;
 
 	st = relay_create_chunk_decode(body, &q);
 	if (st == E_REFUSED)
@@ -304,10 +298,9 @@ on_create_trace_chunk(struct control *c, struct reader *body, struct buf *out)
 		relay_create_chunk_clear(&q);
 		return E_LATER;
 	}
-	code = session_create_chunk(c->session, &q, &close);
+	code = session_create_chunk(c->session, &q);
 	relay_create_chunk_clear(&q);
-	buf_u32(out, code);
-	return close ? E_REFUSED_CLOSE : OK;
+	return reply_or_close(out, code);
 }
 
 static enum status
@@ -316,13 +309,12 @@ on_close_trace_chunk(struct control *c, struct reader *body, struct buf *out)
 	struct relay_close_chunk q;
 	char path[RELPATH_MAX];
 	uint32_t code;
-	bool close;
 
 	if (relay_close_chunk_decode(body, &q) != OK)
 		return E_MALFORMED;
-	code = session_close_chunk(c->session, &q, &close, path);
+	code = session_close_chunk(c->session, &q, path);
 	relay_reply_close_chunk(out, code, code == RELAY_OK ? path : NULL);
-	return close ? E_REFUSED_CLOSE : OK;
+	return code == RELAY_OK ? OK : E_REFUSED_CLOSE;
 }
 
 static enum status
@@ -332,7 +324,8 @@ on_trace_chunk_exists(struct control *c, struct reader *body, struct buf *out)
 
 	if (relay_id_decode(body, &id) != OK)
 		return E_MALFORMED;
-	relay_reply_exists(out, RELAY_OK, session_chunk_exists(c->session, id));
+	relay_reply_exists(
+	    out, RELAY_OK, siblings_chunk(c->session->siblings, id) != NULL);
 	return OK;
 }
 

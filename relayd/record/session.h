@@ -259,17 +259,16 @@ uint64_t session_give_up(struct session *s, uint64_t since_ns);
  */
 bool session_finish_deletions(struct session *s, uint64_t id) MUST_CHECK;
 /* Commands on trace chunks (streaming 5.5). They return the code of the reply;
- * *CLOSE: the connection ends after the reply. */
-uint32_t session_create_chunk(struct session *s,
-    const struct relay_create_chunk *q, bool *close) MUST_CHECK;
+ * unless it is RELAY_OK, the connection ends after the reply. */
+uint32_t session_create_chunk(
+    struct session *s, const struct relay_create_chunk *q) MUST_CHECK;
 /* On RELAY_OK, PATH (RELPATH_MAX bytes) is the path in the reply. */
 uint32_t session_close_chunk(struct session *s,
-    const struct relay_close_chunk *q, bool *close, char *path) MUST_CHECK;
-bool session_chunk_exists(const struct session *s, uint64_t id);
-/* False: the time slice has expired after *DONE positions: call it again with
- * this, and with the same request. True: *CODE and *CLOSE are set. */
-bool session_rotate(struct session *s, struct relay_rotate *rot, uint32_t *done,
-    uint32_t *code, bool *close) MUST_CHECK;
+    const struct relay_close_chunk *q, char *path) MUST_CHECK;
+/* E_LATER: the time slice has expired after *DONE positions: call it again with
+ * this, and with the same request. OK: *CODE is set. */
+enum status session_rotate(struct session *s, struct relay_rotate *rot,
+    uint32_t *done, uint32_t *code) MUST_CHECK;
 
 /* BEGIN_DATA_PENDING and END_DATA_PENDING (streaming 3.11). True: some stream
  * was not asked about in between. Both take the same time for any number of

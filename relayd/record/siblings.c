@@ -338,13 +338,11 @@ new_chunk(
 }
 
 uint32_t
-session_create_chunk(
-    struct session *s, const struct relay_create_chunk *q, bool *close)
+session_create_chunk(struct session *s, const struct relay_create_chunk *q)
 {
 	struct chunk *c = siblings_chunk(s->siblings, q->id);
 	enum status st;
 
-	*close = true;
 	if (s->pending != NULL)
 		return RELAY_UNKNOWN_ERROR;
 	if (c != NULL && (c == s->current || c->refs == 0))
@@ -373,7 +371,6 @@ session_create_chunk(
 	siblings_let_go(s->siblings, c->id);
 	trace_forget_old(s);
 	stream_window_keep(s->siblings, c, true);
-	*close = false;
 	log_info("%s trace chunk %" PRIu64 " created", s->tag, q->id);
 	return RELAY_OK;
 }
@@ -456,15 +453,14 @@ prepare_close(struct session *s, const struct relay_close_chunk *q,
 }
 
 uint32_t
-session_close_chunk(struct session *s, const struct relay_close_chunk *q,
-    bool *close, char *path)
+session_close_chunk(
+    struct session *s, const struct relay_close_chunk *q, char *path)
 {
 	struct chunk *c = siblings_chunk(s->siblings, q->id);
 	enum chunk_command command = command_of(q);
 	uint32_t code = check_close(s, q, c);
 	struct stream *t;
 
-	*close = true;
 	if (code != RELAY_OK)
 		return code;
 	c = chunk_get(c);
@@ -496,26 +492,24 @@ session_close_chunk(struct session *s, const struct relay_close_chunk *q,
 	stream_window_keep(s->siblings, c, false);
 	siblings_closed(c);
 	chunk_put(c);
-	*close = false;
 	return RELAY_OK;
 }
 
-bool
-session_chunk_exists(const struct session *s, uint64_t id)
+enum status
+session_rotate(
+    struct session *s, struct relay_rotate *rot, uint32_t *done, uint32_t *code)
 {
-	return siblings_chunk(s->siblings, id) != NULL;
-}
-
-/* Rotate the streams from *DONE on. E_LATER: the time slice has expired. *CODE:
- * why it failed, if it did. */
-static enum status
-rotate_streams(struct session *s, struct chunk *to, struct relay_rotate *rot,
-    uint32_t *done, uint32_t *code)
-{
+	struct chunk *to = NULL;
 	struct relay_position at;
 	struct stream *t;
 	enum status st;
 
+	*code = RELAY_INVALID_PROTOCOL;
+	if (rot->chunk.is_set) {
+		to = siblings_chunk(s->siblings, rot->chunk.value);
+		if (to == NULL || to->refs == 0)
+			return OK;
+	}
 	for (uint32_t i = 0; i < rot->count; i++) {
 		at = relay_rotate_next(rot);
 		if (i < *done)
@@ -523,37 +517,15 @@ rotate_streams(struct session *s, struct chunk *to, struct relay_rotate *rot,
 		*code = RELAY_INVALID;
 		t = session_stream(s, at.stream);
 		if (t == NULL)
-			return E_REFUSED_CLOSE;
+			return OK;
 		*code = RELAY_FILE_CREATION_ERROR;
 		st = stream_rotate(t, to, at.rotate_at);
 		if (st != OK)
-			return st;
+			return st == E_LATER ? st : OK;
 		*done = i + 1;
 		if (*done < rot->count && shard_step_is_late(s->shard))
 			return E_LATER;
 	}
+	*code = RELAY_OK;
 	return OK;
-}
-
-bool
-session_rotate(struct session *s, struct relay_rotate *rot, uint32_t *done,
-    uint32_t *code, bool *close)
-{
-	struct chunk *to = NULL;
-	enum status st;
-
-	*close = true;
-	*code = RELAY_INVALID_PROTOCOL;
-	if (rot->chunk.is_set) {
-		to = siblings_chunk(s->siblings, rot->chunk.value);
-		if (to == NULL || to->refs == 0)
-			return true;
-	}
-	st = rotate_streams(s, to, rot, done, code);
-	if (st == E_LATER)
-		return false;
-	if (st == OK)
-		*code = RELAY_OK;
-	*close = st != OK;
-	return true;
 }

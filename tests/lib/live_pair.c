@@ -292,14 +292,13 @@ live_pair_rotate(struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq)
 	struct buf b = { 0 };
 	uint32_t done = 0, code;
 	struct reader r;
-	bool close;
 
 	relay_request_rotate(
 	    &b, (struct relay_optional){ has_chunk, chunk }, &at, 1);
 	r = reader_over(
 	    buf_data(&b) + RELAY_HEADER_LEN, buf_len(&b) - RELAY_HEADER_LEN);
 	MUST(relay_rotate_decode(&r, &rot) == OK);
-	MUST(session_rotate(t->session, &rot, &done, &code, &close));
+	MUST(session_rotate(t->session, &rot, &done, &code) == OK);
 	MUST(code == RELAY_OK);
 	buf_free(&b);
 }
@@ -307,27 +306,23 @@ live_pair_rotate(struct stream *t, bool has_chunk, uint64_t chunk, uint64_t seq)
 void
 live_pair_create_chunk(struct session *session, uint64_t chunk)
 {
-	bool close;
-
 	MUST(session_finish_deletions(session, chunk));
 	MUST(session_create_chunk(session,
-		 &(struct relay_create_chunk){
-		     .id = chunk, .creation_time = 1500000000 + chunk },
-		 &close) == RELAY_OK);
+		 &(struct relay_create_chunk){ .id = chunk,
+		     .creation_time = 1500000000 + chunk }) == RELAY_OK);
 }
 
 void
 live_pair_close_chunk(struct session *session, uint64_t chunk, uint32_t command)
 {
 	char path[RELPATH_MAX];
-	bool close;
 
 	MUST(session_close_chunk(session,
 		 &(struct relay_close_chunk){ .id = chunk,
 		     .close_time = 1500000000 + chunk,
 		     .has_command = true,
 		     .command = command },
-		 &close, path) == RELAY_OK);
+		 path) == RELAY_OK);
 }
 
 enum live_outcome
