@@ -113,7 +113,7 @@ stream_window_destroy(struct stream_window *w)
 }
 
 static void
-keep(struct list *files, const struct chunk *c, bool others)
+keep_files(struct list *files, const struct chunk *c, bool others)
 {
 	struct list *n, *tmp;
 	struct window_file *f;
@@ -130,8 +130,8 @@ stream_window_keep(struct siblings *s, const struct chunk *c, bool others)
 {
 	if (s->window == NULL)
 		return;
-	keep(&s->window->past, c, others);
-	keep(&s->window->current, c, others);
+	keep_files(&s->window->past, c, others);
+	keep_files(&s->window->current, c, others);
 }
 
 void
