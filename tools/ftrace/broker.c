@@ -237,7 +237,8 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
 	if (kind == FRAME_RESET ||
 	    (kind == FRAME_OPEN && p->role == PEER_GUEST)) {
 		log_peer(LOG_WARN,
-		    "peer=%s: it may not send this frame; closed", p->address);
+		    "peer=%s: sent a frame that it may not send; closed",
+		    p->address);
 		destroy_peer(p);
 		return;
 	}
@@ -294,8 +295,8 @@ make_space(struct broker *b, const struct sockaddr *from)
 	if (p == NULL)
 		return false;
 	log_peer(LOG_WARN,
-	    "peer=%s: closed for a new connection: it has not identified "
-	    "itself",
+	    "peer=%s: closed for a new connection, since it has not "
+	    "identified itself",
 	    p->address);
 	destroy_peer(p);
 	return true;
@@ -363,7 +364,8 @@ open_direct(void *arg, struct link **out, const struct link_ops *ops, void *end)
 	int fds[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
-		log_errno(LOG_ERROR, "guest=%s", g->guest.name);
+		log_errno(LOG_ERROR, "guest=%s: cannot create a socket",
+		    g->guest.name);
 		return E_IO;
 	}
 	p = add_peer(g->broker, fds[0]);
@@ -482,7 +484,8 @@ count_agents(const struct token_list *l)
 		n += *l->guests[i].agent != '\0';
 	if (n <= BROKER_AGENTS_MAX)
 		return OK;
-	log_error("more than %d agents", BROKER_AGENTS_MAX);
+	log_error(
+	    "the list of guests has more than %d agents", BROKER_AGENTS_MAX);
 	return E_LIMIT;
 }
 
@@ -518,7 +521,7 @@ on_hangup(evutil_socket_t number, short what, void *arg)
 		log_notice(
 		    "tokens reloaded; guests in the list: %zu", b->guests.n);
 	else
-		log_error("tokens not reloaded");
+		log_error("tokens not reloaded; the former ones still apply");
 }
 
 #define OPTIONS_TABLE "tools/ftrace/broker_options.tbl.h"

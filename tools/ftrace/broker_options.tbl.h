@@ -2,12 +2,12 @@
 /* The options of tracepulse-ftrace broker; see common/option_rows.h. */
 /* clang-format off */
 OPTION(PORT, 'p', "port", "PORT", NUMBER(port, 0, UINT16_MAX),
-    "port for guests, and for those who reach them; 0: any, which is logged [5347]")
+    "port for guests and for programs that reach them; 0: any, which is logged [5347]")
 OPTION(BIND, 0, "bind", "ADDRESS", TEXT(bind),
     "listen only at this address [all]")
 OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),
-    "file with the token of those who reach guests")
+    "file with the token for reaching guests")
 OPTION(GUESTS, 0, "guests", "FILE", TEXT(guests_file),
-    "file with lines NAME TOKEN or NAME agent=HOST:PORT: no other guests")
+    "file with a line NAME TOKEN or NAME agent=HOST:PORT for each guest; no others are accepted")
 OPTION(HELP, 'h', "help", NULL, PRINT,
     "print this and exit")

@@ -73,7 +73,9 @@ open_stream(struct agent_end *a, uint32_t stream, const uint8_t *p, size_t n)
 
 	if (reader_done(&r) != OK || streams_has(&a->streams, stream) ||
 	    !may_open(a, stream, port))
-		log_peer(LOG_WARN, "guest=%s: its agent has not named port %u",
+		log_peer(LOG_WARN,
+		    "guest=%s: refused a connection to port %u: its agent has "
+		    "not named it",
 		    a->config.name, port);
 	else if (dial_agent(a, stream, port) == OK)
 		return;
@@ -134,8 +136,8 @@ on_line(void *arg, char *line)
 		a->pause_s = RETRY_FIRST_S;
 		return;
 	}
-	log_error(
-	    "guest=%s: the broker refuses: %s", a->config.name, link_why(line));
+	log_error("guest=%s: refused by the broker: %s", a->config.name,
+	    link_why(line));
 	retry_later(a);
 }
 
@@ -168,7 +170,8 @@ on_ended(void *arg)
 	struct agent_end *a = arg;
 
 	if (link_is_connected(a->streams.link))
-		log_warn("guest=%s: the broker is gone or does not answer",
+		log_warn("guest=%s: the broker is gone or does not answer; "
+			 "trying again",
 		    a->config.name);
 	retry_later(a);
 }

@@ -246,7 +246,8 @@ open_file(struct convert *c)
 		c->n_cpus += c->dat->buffers[i].n_cpus;
 	}
 	if (c->n_buffers == 0)
-		return complain(name, "it has no pages");
+		return complain(
+		    name, "no events to convert: the file has no pages");
 	return OK;
 }
 

@@ -122,7 +122,7 @@ set_layout(struct dat_reading *g, struct span text)
 	    l->data_at >= l->commit_at + l->commit_size &&
 	    l->data_at < PAGE_SIZE_MIN)
 		return OK;
-	return refuse(g, E_MALFORMED, "header_page: not the layout of a page");
+	return refuse(g, E_MALFORMED, "header_page does not describe a page");
 }
 
 static enum status
@@ -387,7 +387,8 @@ option_buffer(struct dat_reading *g, struct dat_input in)
 	there = dat_input_over(g->p + at, g->n - at, g->d->is_big);
 	if (g->d->version == 6) {
 		if (!dat_input_word(&there, "flyrecord", sizeof("flyrecord")))
-			return refuse(g, E_MALFORMED, "a buffer has no data");
+			return refuse(g, E_MALFORMED,
+			    "the pages of a buffer are not listed");
 		return read_cpus(g, b, &there, g->d->n_cpus, false);
 	}
 	b->page_size = dat_input_u32(&in);
@@ -519,8 +520,8 @@ read_rest(struct dat_reading *g, struct dat_input *in)
 	if (g->is_layout)
 		return refuse(g, E_MALFORMED, "unexpected bytes after options");
 	if (dat_input_word(in, "latency  ", sizeof("latency  ")))
-		return refuse(
-		    g, E_REFUSED, "it has only the text of a latency tracer");
+		return refuse(g, E_REFUSED,
+		    "it has no events, only the text of a latency tracer");
 	if (!dat_input_word(in, "flyrecord", sizeof("flyrecord")))
 		return refuse(g, E_MALFORMED, "the pages are missing");
 	return read_table(g, in);
@@ -669,7 +670,7 @@ static enum status
 read_version(struct dat_reading *g, struct dat_input *in)
 {
 	enum status st = expect(
-	    g, in, DAT_MAGIC, sizeof(DAT_MAGIC) - 1, "not a trace.dat");
+	    g, in, DAT_MAGIC, sizeof(DAT_MAGIC) - 1, "not a trace.dat file");
 	const uint8_t *p;
 
 	if (st != OK)
@@ -679,7 +680,7 @@ read_version(struct dat_reading *g, struct dat_input *in)
 		return check_whole(g, in, "header");
 	if ((p[0] != '6' && p[0] != '7') || p[1] != '\0')
 		return refuse(g, E_REFUSED,
-		    "a trace.dat whose version is neither 6 nor 7");
+		    "a trace.dat of a version other than 6 and 7");
 	g->d->version = p[0] - (unsigned)'0';
 	return OK;
 }

@@ -91,7 +91,8 @@ read_stream(struct data_socket *s, size_t *n)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return E_MORE;
 	if (got < 0)
-		log_peer_errno(LOG_WARN, "peer=%s: pages of CPU %u",
+		log_peer_errno(LOG_WARN,
+		    "peer=%s: cannot read the pages of CPU %u",
 		    d->config.peer_name, (unsigned)(s - d->sockets));
 	if (got <= 0)
 		return E_IO;
@@ -258,7 +259,8 @@ bind_next(const struct data_sockets *d, unsigned *next)
 		if (errno != EADDRINUSE && errno != EACCES)
 			break;
 	}
-	log_peer_errno(LOG_ERROR, "peer=%s: no port for its pages in %u-%u",
+	log_peer_errno(LOG_ERROR,
+	    "peer=%s: no free port for its pages in %u-%u (--data-ports)",
 	    c->peer_name, c->port_first, c->port_last);
 	return -1;
 }

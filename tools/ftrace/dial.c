@@ -190,7 +190,8 @@ take_found(struct dial *d)
 		try_next(d);
 		return;
 	}
-	log_peer(LOG_ERROR, "%s: %s", d->address, gai_strerror(err));
+	log_peer(LOG_ERROR, "%s: cannot look up the address: %s", d->address,
+	    gai_strerror(err));
 	finish_dial(d, -1);
 }
 

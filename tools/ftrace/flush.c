@@ -361,7 +361,7 @@ flush_targets_find(struct flush_targets *f, uint64_t parent)
 	forget_ended(f, parent);
 	before = f->n;
 	if (d == NULL) {
-		log_errno(LOG_ERROR, "/proc");
+		log_errno(LOG_ERROR, "cannot read /proc");
 		return false;
 	}
 	while ((e = readdir(d)) != NULL && f->n < FLUSH_PROCESSES_MAX)
@@ -603,8 +603,8 @@ start_command(const struct flushing *f)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	execvp(f->command[0], f->command);
-	fprintf(stderr, "tracepulse-ftrace flush: %s: %s\n", f->command[0],
-	    strerror(errno));
+	fprintf(stderr, "tracepulse-ftrace flush: cannot start %s: %s\n",
+	    f->command[0], strerror(errno));
 	_exit(127);
 }
 
@@ -619,7 +619,7 @@ run(struct flushing *f)
 	set_percent(f);
 	pid = start_command(f);
 	if (pid < 0) {
-		log_errno(LOG_ERROR, "%s", f->command[0]);
+		log_errno(LOG_ERROR, "cannot start %s", f->command[0]);
 		flush_percent_restore(&f->percent);
 		return 1;
 	}
@@ -647,7 +647,7 @@ run(struct flushing *f)
 	flush_targets_forget(&f->targets);
 	flush_percent_restore(&f->percent);
 	if (f->is_once && !was_there)
-		log_warn("no recorder runs here");
+		log_warn("no trace-cmd recorder is running here");
 	if (pid == 0)
 		return f->has_failed || (f->is_once && !was_there);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;

@@ -716,7 +716,9 @@ kernel_trace_create(struct kernel_trace **out, const struct dat *d,
 	t->freq = frequency(d);
 	if (t->freq == 0) {
 		(void)snprintf(why, DAT_WHY_MAX,
-		    "unknown frequency of the clock %s", d->clock);
+		    "unknown frequency of the clock %s; use another (trace-cmd "
+		    "record -C mono)",
+		    d->clock);
 		kernel_trace_destroy(t);
 		return E_REFUSED;
 	}

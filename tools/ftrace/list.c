@@ -41,7 +41,7 @@ on_line(void *arg, char *line)
 	} else if (strcmp(line, "ok") == 0) {
 		l->is_good = true;
 	} else {
-		log_error("the broker refuses: %s", link_why(line));
+		log_error("refused by the broker: %s", link_why(line));
 		(void)event_base_loopbreak(l->loop.base);
 	}
 }

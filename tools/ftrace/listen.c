@@ -224,9 +224,10 @@ start(struct listening *l)
 		recordings_find_left(&r->recordings, on_left, l);
 	if (st == OK) {
 		log_open_journal();
-		log_notice("listening on port %u, files in %s",
+		log_notice("listening on port %u, %s%s",
 		    listener_port(l->listener),
-		    l->has_no_file ? "no directory" : l->directory);
+		    l->has_no_file ? "without files" : "files in ",
+		    l->has_no_file ? "" : l->directory);
 	}
 	return st;
 }

@@ -20,9 +20,9 @@ OPTION(RELAY, 0, "relay", "URL", RELAY_URL(live),
 OPTION(UDP, 0, "udp", NULL, FLAG(live.udp),
     "send datagrams to the relay, if it supports them")
 OPTION(HOLD, 0, "hold", "TIME", TIME(live.hold_ns, 0, LIVE_HOLD_MAX_NS),
-    "how late pages may come to be live [10s; with flushes, as they come]")
+    "how long to wait live for pages of silent CPUs [10s; less if the recorder is flushed]")
 OPTION(NAMES, 0, "names", "system:event|lttng", CHOICE(live.names),
-    "live names of events [system:event]")
+    "names of events on the relay [system:event]")
 OPTION(NO_FILE, 0, "no-file", NULL, FLAG(has_no_file),
     "write no files")
 OPTION(PID_FILE, 0, "pid-file", "FILE", TEXT(pid_file),

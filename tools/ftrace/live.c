@@ -466,7 +466,8 @@ begin_live(struct live *l)
 		st = kernel_metadata_again(l->trace, s);
 	}
 	if (st != OK)
-		log_error("peer=%s: %s", l->peer, status_text(st));
+		log_error("peer=%s: cannot state its clock offset: %s", l->peer,
+		    status_text(st));
 	l->has_begun = true;
 }
 

@@ -144,7 +144,7 @@ background_create(
 	b->most = threads;
 	list_init(&b->waiting);
 	if (pipe2(fds, O_CLOEXEC) != 0) {
-		log_errno(LOG_ERROR, "pipe");
+		log_errno(LOG_ERROR, "cannot create a pipe");
 		goto fail;
 	}
 	b->read_fd = fds[0];
@@ -201,7 +201,7 @@ loop_create(struct loop *l)
 {
 	*l = (struct loop){ .base = event_base_new() };
 	if (l->base == NULL) {
-		log_error("cannot create a loop");
+		log_error("cannot create an event loop");
 		return E_NOMEM;
 	}
 	return background_create(&l->names, l->base, LOOP_LOOKUPS);

@@ -140,8 +140,8 @@ on_agent_bytes(void *arg, const uint8_t *p, size_t n)
 		    buf_len(&r->finder.in) - at - size);
 	}
 	if (st != OK || out.bad) {
-		log_peer(LOG_ERROR, "%s: cannot use its agent's answer: %s",
-		    r->name,
+		log_peer(LOG_ERROR,
+		    "guest=%s: cannot use the answer of its agent: %s", r->name,
 		    st == E_LIMIT ? "too many CPUs"
 				  : status_text(st == OK ? E_NOMEM : st));
 		end_session(r);
@@ -161,7 +161,8 @@ on_line(void *arg, char *line)
 
 	r->waiting_fd = -1;
 	if (strcmp(line, "ok") != 0 || streams_add(&r->streams, 0, fd) != OK) {
-		log_peer(LOG_WARN, "the broker refuses: %s", link_why(line));
+		log_peer(LOG_WARN, "guest=%s: refused by the broker: %s",
+		    r->name, link_why(line));
 		if (strcmp(line, "ok") != 0)
 			close(fd);
 		end_session(r);
@@ -194,8 +195,10 @@ on_ended(void *arg)
 	struct reach *r = arg;
 
 	if (link_is_connected(r->streams.link))
-		log_peer(LOG_WARN, "the broker has ended the session, or does "
-				   "not answer");
+		log_peer(LOG_WARN,
+		    "guest=%s: the broker has ended the session or does not "
+		    "answer",
+		    r->name);
 	end_session(r);
 }
 
@@ -210,7 +213,8 @@ on_controller(void *arg, int take_fd, const struct sockaddr *peer)
 
 	(void)peer;
 	if (r->streams.link != NULL) {
-		log_peer(LOG_WARN, "%s is busy", r->name);
+		log_peer(LOG_WARN,
+		    "guest=%s: busy with another controller; refused", r->name);
 		close(take_fd);
 		return;
 	}

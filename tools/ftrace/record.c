@@ -168,7 +168,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	if (g->state == GUEST_STOPPING &&
 	    (now - g->received_ns >= GUEST_END_MS * NS_PER_MS ||
 		now - g->stopped_ns >= GUEST_DRAIN_MS * NS_PER_MS))
-		fail(g, "its agent does not end");
+		fail(g, "its agent does not end the recording; pages may be "
+			"missing");
 	else if (g->state == GUEST_ENDING)
 		join_files(g);
 	else if (g->state == GUEST_LIVE_END &&
@@ -337,10 +338,10 @@ ended_why(enum guest_state state)
 	case GUEST_ASKING:
 		return "its agent cannot be reached, or is busy";
 	case GUEST_METADATA:
-		return "its agent does not record, and has printed why: no "
-		       "such event?";
+		return "its agent refused to record, and printed why on its "
+		       "machine (an unknown event?)";
 	default:
-		return "its agent has ended the recording";
+		return "its agent ended the recording by itself";
 	}
 }
 

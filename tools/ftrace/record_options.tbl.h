@@ -18,9 +18,9 @@ OPTION(NO_FILE, 0, "no-file", NULL, FLAG(has_no_file),
 OPTION(RELAY, 0, "relay", "URL", RELAY_URL(live),
     "also show it live on the relay net://HOST[:CONTROL[:DATA]]")
 OPTION(HOLD, 0, "hold", "TIME", TIME(live.hold_ns, 0, LIVE_HOLD_MAX_NS),
-    "how late pages may come to be live [10s; with flushes, as they come]")
+    "how long to wait live for pages of silent CPUs [10s; less if the recorder is flushed]")
 OPTION(NAMES, 0, "names", "system:event|lttng", CHOICE(live.names),
-    "live names of events [system:event]")
+    "names of events on the relay [system:event]")
 OPTION(DURATION, 0, "duration", "TIME", TIME(duration_ns, 0, DURATION_MAX_NS),
     "stop after this time [never]")
 OPTION(HELP, 'h', "help", NULL, PRINT,

@@ -66,13 +66,14 @@ recorders_refuse(const struct recorders *all, const struct sockaddr *peer,
 	if (more.recorders > 0 && sum.recorders >= RECORDERS_MAX)
 		return "too many recorders";
 	if (more.fds > 0 && sum.fds + more.fds > all->fds_max)
-		return "no descriptors are left";
+		return "no file descriptors are left (ulimit -n)";
 	if (more.fds > 0 && host.fds + more.fds > all->fds_max / 2)
-		return "its host uses half of all descriptors";
+		return "its host uses half of all descriptors (ulimit -n)";
 	/* The only recorder of a host may have all ports. */
 	if (more.ports > 0 && host.ports > 0 &&
 	    host.ports + more.ports > ports / 2)
-		return "its host uses half of all ports for pages";
+		return "its host uses half of all ports for pages "
+		       "(--data-ports)";
 	if (more.memory > 0 &&
 	    (sum.memory + more.memory > PAGES_MEMORY_BYTES ||
 		host.memory + more.memory > PAGES_MEMORY_BYTES / 2))
@@ -353,7 +354,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (st == OK && is_late(r, clock_now_ns())) {
-		r->dialog.why = "it sends nothing";
+		r->dialog.why = "its metadata does not arrive in time";
 		st = E_LIMIT;
 	}
 	if (st != OK) {
@@ -466,8 +467,9 @@ admit(struct recorders *all, const struct sockaddr *peer,
 	struct recorder *old = why == NULL ? NULL : find_expendable(all, peer);
 
 	if (old != NULL) {
-		log_peer(LOG_WARN, "peer=%s: %s; the rest of it is not live",
-		    old->name, why);
+		log_peer(LOG_WARN,
+		    "peer=%s: %s; the rest of this one is not live", old->name,
+		    why);
 		destroy_recorder(old);
 		why = recorders_refuse(all, peer, use);
 	}
@@ -514,7 +516,7 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 					: sizeof(struct sockaddr_in));
 	memcpy(r->name, name, sizeof(name));
 	if (!tcp_options_set(take_fd, &tcp_keepalive_two_minutes))
-		log_errno(LOG_INFO, "a socket's option");
+		log_errno(LOG_INFO, "peer=%s: cannot set keep-alive", r->name);
 	recorder_dialog_init(&r->dialog, &recorder_dialog_ops, r);
 	r->timer = evtimer_new(all->loop->base, on_timer, r);
 	r->readable = event_new(

@@ -37,9 +37,9 @@ static enum status
 begin(struct recorder_dialog *d, uint16_t ports[MESSAGE_CPUS_MAX])
 {
 	if (d->begin.cpus == 0 || d->begin.cpus > MESSAGE_CPUS_MAX)
-		return wrong(d, E_LIMIT, "impossible number of CPUs");
+		return wrong(d, E_LIMIT, "invalid number of CPUs");
 	if (d->begin.page_size == 0)
-		return wrong(d, E_PROTOCOL, "page size 0");
+		return wrong(d, E_PROTOCOL, "invalid page size 0");
 	return d->ops->begin(d->arg, &d->begin, ports);
 }
 

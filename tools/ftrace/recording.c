@@ -660,7 +660,7 @@ recordings_find_left(const struct recordings *in,
 	struct dirent *e;
 
 	if (d == NULL) {
-		log_errno(LOG_ERROR, "cannot read the directory");
+		log_errno(LOG_ERROR, "cannot read the directory of the files");
 		if (fd >= 0)
 			close(fd);
 		return;

@@ -229,7 +229,8 @@ took(struct streams *s, uint32_t stream, size_t n)
 		one->unreported += (uint32_t)n;
 		return true;
 	}
-	log_peer(LOG_WARN, "more bytes than its window; stream closed");
+	log_peer(
+	    LOG_WARN, "stream %u: more bytes than its window; closed", stream);
 	link_frame(s->link, FRAME_CLOSE, stream, NULL, 0);
 	remove_stream(one);
 	return false;

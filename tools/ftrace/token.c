@@ -59,7 +59,7 @@ open_private(const char *path)
 	if (f == NULL || fstat(fileno(f), &st) != 0) {
 		log_errno(LOG_ERROR, "cannot read %s", path);
 	} else if ((st.st_mode & 077) != 0 && !is_credential(path)) {
-		log_error("%s: others may read it (chmod 600)", path);
+		log_error("%s: others can read this file; use chmod 600", path);
 	} else {
 		return f;
 	}
