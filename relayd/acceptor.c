@@ -16,6 +16,7 @@
 #include "relayd/net/service.h"
 #include "relayd/net/threads.h"
 #include "relayd/live_worker.h"
+#include "relayd/process/listen_url.h"
 #include "relayd/process/options.h"
 #include "relayd/placement.h"
 #include "relayd/record/shard.h"
@@ -35,8 +36,8 @@ struct acceptor {
 	struct control_config control_config;
 	struct account memory, underway;
 	struct published session_ids;
-	int udp_fds[WORKERS_MAX]; /* until a worker has it; then -1 */
-	uint16_t udp_port;	  /* 0: none */
+	int udp_fds[WORKERS_MAX];  /* until a worker has it; then -1 */
+	struct daemon_ports ports; /* UDP 0: none */
 	struct placement *placement;
 	struct worker **workers;
 	unsigned n_workers; /* started */
@@ -283,8 +284,8 @@ acceptor_start(struct acceptor *a, const struct acceptor_disk *disk)
 		.max_packet_size = o->max_packet_size,
 		.memory = &a->memory,
 		.session_ids = &a->session_ids,
-		.data_port = listener_port(a->data),
-		.udp_port = a->udp_port,
+		.data_port = a->ports.data,
+		.udp_port = a->ports.udp,
 	};
 	struct worker_config config = {
 		.shard = &shard,
@@ -323,16 +324,31 @@ static enum status
 listen_all(struct acceptor *a)
 {
 	const struct options *o = a->options;
-	enum status st;
+	const struct {
+		struct listener **out;
+		const struct listen_url *url;
+		const char *name;
+		const struct keepalive *keepalive;
+		void (*accepted)(
+		    int take_fd, const struct sockaddr *peer, void *arg);
+		uint16_t *port;
+	} all[] = {
+		{ &a->control, &o->control, "control", &o->keepalive,
+		    on_control, &a->ports.control },
+		{ &a->data, &o->data, "data", &o->keepalive, on_data,
+		    &a->ports.data },
+		{ &a->live, &o->live, "live", NULL, on_live, &a->ports.live },
+	};
+	enum status st = OK;
 
-	st = listener_create(&a->control, a->loop.base, &o->control, "control",
-	    &o->keepalive, on_control, a);
-	if (st == OK)
-		st = listener_create(&a->data, a->loop.base, &o->data, "data",
-		    &o->keepalive, on_data, a);
-	if (st == OK)
-		st = listener_create(
-		    &a->live, a->loop.base, &o->live, "live", NULL, on_live, a);
+	for (size_t i = 0; i < ARRAY_LEN(all) && st == OK; i++) {
+		const int fd = listener_open(
+		    all[i].url, all[i].name, LOG_ERROR);
+
+		*all[i].port = listen_url_port(fd);
+		st = listener_create(all[i].out, a->loop.base, fd, all[i].name,
+		    all[i].keepalive, all[i].accepted, a);
+	}
 	return st;
 }
 
@@ -370,8 +386,8 @@ acceptor_create(struct acceptor **out, struct options *o)
 		st = listen_all(a);
 	if (st == OK)
 		st = udp_bind_wanted(
-		    a->udp_fds, o, listener_port(a->data), &a->udp_port);
-	a->control_config.has_udp = a->udp_port != 0;
+		    a->udp_fds, o, a->ports.data, &a->ports.udp);
+	a->control_config.has_udp = a->ports.udp != 0;
 	if (st != OK) {
 		acceptor_destroy(a);
 		return st;
@@ -386,12 +402,7 @@ acceptor_create(struct acceptor **out, struct options *o)
 struct daemon_ports
 acceptor_ports(const struct acceptor *a)
 {
-	return (struct daemon_ports){
-		.control = listener_port(a->control),
-		.data = listener_port(a->data),
-		.live = listener_port(a->live),
-		.udp = a->udp_port,
-	};
+	return a->ports;
 }
 
 struct event_base *

@@ -26,42 +26,14 @@
 /* Only root and the user of the daemon may give orders. */
 #define ADMIN_MODE 0600
 
-/* A Unix socket at PATH. IS_ADMIN: others cannot connect. -1: errno says
- * why. */
-static int
-open_unix(struct http_face *f, const char *path)
-{
-	int fd;
-
-	if (unix_socket_address(&f->address, path) != OK) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	(void)unix_socket_remove_stale(path);
-	/* Until it listens, nobody connects. */
-	if (fd >= 0 &&
-	    bind(fd, (struct sockaddr *)&f->address, sizeof(f->address)) == 0 &&
-	    lstat(path, &f->file) == 0 &&
-	    (!f->is_admin || fchmodat(AT_FDCWD, path, ADMIN_MODE,
-				 AT_SYMLINK_NOFOLLOW) == 0) &&
-	    listen(fd, LISTENER_BACKLOG) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
 static int
 open_tcp(struct http *h)
 {
 	const struct listen_url *url = &h->config.options->http;
 	const int one = 1;
-	int fd;
+	int fd = listener_open(
+	    url, "http", url->is_explicit ? LOG_ERROR : LOG_WARN);
 
-	fd = url->has_socket ? url->socket_fd
-			     : listener_open(url, "http",
-				   url->is_explicit ? LOG_ERROR : LOG_WARN);
 	if (fd < 0)
 		return -1;
 	/* Accepted sockets inherit it. */
@@ -76,7 +48,7 @@ make_server(
 {
 	const struct server_config config = {
 		.fd = take_fd,
-		.is_unix = f->address.sun_path[0] != '\0',
+		.is_unix = f->socket.address.sun_path[0] != '\0',
 		.takes_post = f->is_admin,
 		.hosts = h->settings->names,
 		.n_hosts = h->settings->hosts.n,
@@ -95,7 +67,9 @@ open_port(struct http *h)
 {
 	const struct options *o = h->config.options;
 	const bool is_unix = o->http_path[0] != '\0';
-	int fd = is_unix ? open_unix(&h->port, o->http_path) : open_tcp(h);
+	int fd = is_unix ? unix_socket_listen(
+			       &h->port.socket, o->http_path, 0, (gid_t)-1)
+			 : open_tcp(h);
 
 	if (fd >= 0)
 		return make_server(h, &h->port, fd, h->config.max_clients);
@@ -112,11 +86,12 @@ open_admin(struct http *h)
 {
 	const char *path = h->config.admin_path;
 	const bool is_explicit = h->config.options->admin_socket.is_explicit;
-	int fd = open_unix(&h->admin, path);
+	int fd = unix_socket_listen(
+	    &h->admin.socket, path, ADMIN_MODE, (gid_t)-1);
 
 	if (fd >= 0)
 		return make_server(h, &h->admin, fd, h->config.max_admins);
-	h->admin.address.sun_path[0] = '\0';
+	h->admin.socket.address.sun_path[0] = '\0';
 	log_errno(is_explicit ? LOG_ERROR : LOG_WARN,
 	    "no admin socket: %s (--admin-socket)", path);
 	return is_explicit ? E_IO : OK;
@@ -136,24 +111,13 @@ sockets_open(struct http *h)
 	return st;
 }
 
-static void
-close_face(struct http_face *f)
-{
-	struct stat now;
-
-	server_destroy(f->server);
-	f->server = NULL;
-	/* Another relay may have put its own socket where ours was. */
-	if (f->file.st_ino != 0 && lstat(f->address.sun_path, &now) == 0 &&
-	    now.st_ino == f->file.st_ino && now.st_dev == f->file.st_dev)
-		(void)unlink(f->address.sun_path);
-}
-
 void
 sockets_close(struct http *h)
 {
-	close_face(&h->port);
-	close_face(&h->admin);
+	server_destroy(h->port.server);
+	server_destroy(h->admin.server);
+	unix_socket_remove(&h->port.socket);
+	unix_socket_remove(&h->admin.socket);
 }
 
 /* Settings that change while HTTP is served. The main thread changes its
@@ -414,7 +378,7 @@ fill_view(struct http *h)
 	h->view.data = c->data;
 	h->view.live = c->live;
 	h->view.http = h->tcp_port;
-	h->view.admin_path = h->admin.address.sun_path;
+	h->view.admin_path = h->admin.socket.address.sun_path;
 	h->view.own_descriptors = c->own_descriptors;
 	h->view.session_descriptors = c->session_descriptors;
 }

@@ -6,8 +6,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 
 #include "common/account.h"
 #include "common/list.h"
@@ -19,6 +17,7 @@
 #include "relayd/http/view.h"
 #include "relayd/net/loop.h"
 #include "relayd/process/options.h"
+#include "relayd/process/unix_socket.h"
 #include "relayd/stats/stored_info.h"
 
 /* Events that the HTTP thread has not taken; more are dropped. */
@@ -50,8 +49,7 @@ struct http_face {
 	struct http *http;
 	struct server *server; /* NULL: none */
 	bool is_admin;
-	struct sockaddr_un address; /* of a Unix socket */
-	struct stat file;	    /* st_ino 0: none */
+	struct unix_socket socket; /* unless it is TCP */
 };
 
 struct question_queue {

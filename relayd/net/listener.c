@@ -25,7 +25,6 @@
 
 struct listener {
 	int fd, spare_fd;
-	uint16_t port;
 	const char *name;
 	const struct keepalive *keepalive;
 	struct event *event, *resume;
@@ -86,7 +85,8 @@ keep_alive(const struct keepalive *k, int fd)
 static void
 set_options(const struct listener *l, int fd)
 {
-	/* Replies are sent whole: a delay gains nothing. */
+	/* Replies are sent whole: a delay gains nothing. A Unix socket has no
+	 * such option. */
 	(void)set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (l->keepalive != NULL && l->keepalive->on &&
 	    !keep_alive(l->keepalive, fd))
@@ -173,8 +173,11 @@ listener_open(
     const struct listen_url *url, const char *name, enum log_level level)
 {
 	struct addrinfo *found;
-	int fd, err = listen_url_find(url, SOCK_STREAM, &found);
+	int fd, err;
 
+	if (url->has_socket)
+		return url->socket_fd;
+	err = listen_url_find(url, SOCK_STREAM, &found);
 	if (err != 0) {
 		log_line(level,
 		    "%s%s port: cannot find the address of '%s': %s",
@@ -190,29 +193,26 @@ listener_open(
 }
 
 enum status
-listener_create(struct listener **out, struct event_base *base,
-    const struct listen_url *url, const char *name,
-    const struct keepalive *keepalive,
+listener_create(struct listener **out, struct event_base *base, int take_fd,
+    const char *name, const struct keepalive *keepalive,
     void (*accepted)(int take_fd, const struct sockaddr *peer, void *arg),
     void *arg)
 {
 	struct listener *l = calloc(1, sizeof(*l));
 
 	*out = NULL;
-	if (l == NULL)
-		return E_NOMEM;
+	if (take_fd < 0 || l == NULL) {
+		free(l);
+		if (take_fd >= 0)
+			close(take_fd);
+		return take_fd < 0 ? E_IO : E_NOMEM;
+	}
 	l->name = name;
 	l->keepalive = keepalive;
 	l->accepted = accepted;
 	l->arg = arg;
 	l->spare_fd = open_spare();
-	l->fd = url->has_socket ? url->socket_fd
-				: listener_open(url, name, LOG_ERROR);
-	if (l->fd < 0) {
-		listener_destroy(l);
-		return E_IO;
-	}
-	l->port = listen_url_port(l->fd);
+	l->fd = take_fd;
 	l->event = event_new(base, l->fd, EV_READ | EV_PERSIST, on_accept, l);
 	l->resume = evtimer_new(base, on_resume, l);
 	if (l->event == NULL || l->resume == NULL ||
@@ -238,10 +238,4 @@ listener_destroy(struct listener *l)
 	if (l->spare_fd >= 0)
 		close(l->spare_fd);
 	free(l);
-}
-
-uint16_t
-listener_port(const struct listener *l)
-{
-	return l->port;
 }

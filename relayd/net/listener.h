@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A listening TCP socket (streaming 1.3): its address, its backlog, and
- * keep-alive of the sockets that it accepts. Main thread; libevent.
+ * A listening socket (streaming 1.3): its address, its backlog, and keep-alive
+ * of the sockets that it accepts. Main thread; libevent.
  */
 #ifndef RELAYD_NET_LISTENER_H
 #define RELAYD_NET_LISTENER_H
@@ -18,7 +18,7 @@ struct listen_url;
 struct listener;
 struct sockaddr;
 
-/* Room for the connections of a fleet that boots: a connection that does not
+/* Space for the connections of a fleet that boots: a connection that does not
  * fit waits one second until its peer tries again. The kernel's own limit is
  * net.core.somaxconn (4,096). */
 #define LISTENER_BACKLOG 1024
@@ -28,26 +28,22 @@ struct sockaddr;
 #define LISTENER_RETRANSMISSION_S 924
 
 /*
- * Bind and listen, or take the socket that URL has; NAME ("control", ...) is
- * for logs. ACCEPTED gets each new socket, non-blocking, and owns it. KEEPALIVE
+ * TAKE_FD listens, non-blocking; -1: E_IO. NAME ("control", ...) is for logs.
+ * ACCEPTED gets each new socket, non-blocking, and owns it. KEEPALIVE
  * is borrowed; NULL: leave it to the system. When it is on, a peer that is
  * silent for idle + interval * count seconds is disconnected, also while it has
  * not acknowledged a reply (TCP_USER_TIMEOUT), if that time is shorter than
- * LISTENER_RETRANSMISSION_S. E_IO: the reason is logged.
+ * LISTENER_RETRANSMISSION_S.
  */
 enum status listener_create(struct listener **out, struct event_base *base,
-    const struct listen_url *url, const char *name,
-    const struct keepalive *keepalive,
+    int take_fd, const char *name, const struct keepalive *keepalive,
     void (*accepted)(int take_fd, const struct sockaddr *peer, void *arg),
     void *arg) MUST_CHECK;
 void listener_destroy(struct listener *l); /* NULL is fine */
 
-/* A socket that is bound, listening and non-blocking. -1: the reason is logged
- * at LEVEL. */
+/* The socket that URL has, or one that is bound, listening and non-blocking.
+ * -1: the reason is logged at LEVEL. */
 int listener_open(const struct listen_url *url, const char *name,
     enum log_level level) MUST_CHECK;
-
-/* The port it listens on, host order. */
-uint16_t listener_port(const struct listener *l);
 
 #endif

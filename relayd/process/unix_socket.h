@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Unix sockets by path: their addresses, and the removal of stale ones.
- */
+/* Unix sockets by path. */
 #ifndef RELAYD_PROCESS_UNIX_SOCKET_H
 #define RELAYD_PROCESS_UNIX_SOCKET_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "common/compiler.h"
@@ -17,5 +16,19 @@ enum status unix_socket_address(
 /* Remove the socket at PATH if no process listens on it. Returns true if it was
  * removed. */
 bool unix_socket_remove_stale(const char *path);
+
+/* A listening socket's file. */
+struct unix_socket {
+	struct sockaddr_un address;
+	struct stat file; /* st_ino 0: there is none */
+};
+
+/* Listen at PATH, and replace a stale socket there. The file gets MODE and, if
+ * it is not -1, GROUP; MODE 0: by the umask. Nobody can connect before. Returns
+ * the socket, or -1 with errno: EADDRINUSE, something else is there. */
+int unix_socket_listen(struct unix_socket *s, const char *path, mode_t mode,
+    gid_t group) MUST_CHECK;
+/* Remove the file, unless another socket has replaced it. */
+void unix_socket_remove(const struct unix_socket *s);
 
 #endif

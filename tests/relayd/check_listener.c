@@ -47,14 +47,16 @@ accept_with(const struct keepalive *k)
 	struct sockaddr_in to = { .sin_family = AF_INET };
 	struct listener *l;
 	struct event_base *base = event_base_new();
+	int listener = listener_open(&url, "test", LOG_ERROR);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	ck_assert_ptr_nonnull(base);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(
-	    listener_create(&l, base, &url, "test", k, on_accepted, NULL), OK);
+	    listener_create(&l, base, listener, "test", k, on_accepted, NULL),
+	    OK);
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	to.sin_port = htons(listener_port(l));
+	to.sin_port = htons(listen_url_port(listener));
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	while (accepted < 0)
 		ck_assert_int_ge(event_base_loop(base, EVLOOP_ONCE), 0);
