@@ -44,7 +44,6 @@ struct acceptor {
 	struct listener *control, *data, *live;
 	struct live_pool *live_pool;
 	struct event *sigterm, *sigint;
-	struct event *sweep; /* closes stalled connections */
 };
 
 static void
@@ -222,31 +221,12 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 	a->loop.is_stopping = true;
 }
 
-static void
-on_sweep(evutil_socket_t fd, short what, void *arg)
-{
-	struct acceptor *a = arg;
-
-	loop_is_busy(&a->loop);
-	desk_sweep(&a->desk, clock_now_ns());
-}
-
-static void
-sweep_later(struct acceptor *a)
-{
-	const struct timeval tv = { .tv_sec = DESK_SWEEP_NS / NS_PER_S };
-
-	if (a->desk.n_busy > 0 && !evtimer_pending(a->sweep, NULL))
-		evtimer_add(a->sweep, &tv);
-}
-
 static enum status
 make_events(struct acceptor *a)
 {
-	a->sweep = evtimer_new(a->loop.base, on_sweep, a);
 	a->sigterm = evsignal_new(a->loop.base, SIGTERM, on_signal, a);
 	a->sigint = evsignal_new(a->loop.base, SIGINT, on_signal, a);
-	if (a->sweep == NULL || a->sigterm == NULL || a->sigint == NULL ||
+	if (a->sigterm == NULL || a->sigint == NULL ||
 	    event_add(a->sigterm, NULL) != 0 || event_add(a->sigint, NULL) != 0)
 		return E_NOMEM;
 	return OK;
@@ -458,7 +438,6 @@ acceptor_run(struct acceptor *a)
 	while (!a->loop.is_stopping) {
 		loop_turn(&a->loop);
 		desk_turn_end(&a->desk);
-		sweep_later(a);
 		publish(&a->loop.busy_since, 0);
 	}
 }
@@ -466,7 +445,7 @@ acceptor_run(struct acceptor *a)
 static void
 close_events(struct acceptor *a)
 {
-	struct event *const events[] = { a->sweep, a->sigterm, a->sigint };
+	struct event *const events[] = { a->sigterm, a->sigint };
 
 	listener_destroy(a->control);
 	listener_destroy(a->data);

@@ -40,7 +40,7 @@ struct worker {
 	struct udp_port *udp; /* NULL: none */
 	struct account *underway;
 	struct questions questions;
-	uint64_t last_sweep, last_work;
+	uint64_t last_work;
 	uint64_t packets_seen; /* packets_written at last_work */
 	uint64_t last_slow_log;
 	struct loop *acceptor;
@@ -142,12 +142,6 @@ turn_end(struct worker *w)
 	now = clock_now_ns();
 	next = cycle_tick(w->shard, now);
 	desk_turn_end(&w->desk);
-	if (w->desk.n_busy > 0 && now - w->last_sweep >= DESK_SWEEP_NS) {
-		desk_sweep(&w->desk, now);
-		w->last_sweep = now;
-	}
-	if (w->desk.n_busy > 0)
-		next = clock_earlier(next, w->last_sweep + DESK_SWEEP_NS);
 	if (!list_empty(&w->desk.held))
 		next = clock_earlier(next, now + HELD_RETRY_NS);
 	next = clock_earlier(next, rest(w, now));

@@ -60,12 +60,6 @@ newest_data_of_others(struct desk *d, const struct conn *new_c)
 	return same < fds[FDS_DATA].hard / FEW_SHARE ? newest : NULL;
 }
 
-static const char *
-kind_name(const struct conn *c)
-{
-	return c->kind == CONN_CONTROL ? "control" : "data";
-}
-
 static bool
 take(struct conn *c, enum fds_share s)
 {
@@ -84,13 +78,13 @@ admission_connect(struct desk *d, struct conn *c)
 
 	if (take(c, s))
 		return true;
-	stats_refused(is_control ? PORT_CONTROL : PORT_DATA, REFUSAL_crowded);
+	stats_refused(conn_port(c), REFUSAL_crowded);
 	victim = is_control ? oldest_control(d) : newest_data_of_others(d, c);
 	if (log_ratelimit(&d->last_admission_log, LOG_NS))
 		log_warn("peer=%s %s connection turned away: %" PRIu64
 			 " wait without a session (--fd-pool-size)",
-		    victim == NULL ? c->peer : victim->peer, kind_name(c),
-		    fds[s].hard);
+		    victim == NULL ? c->peer : victim->peer,
+		    stats_port_names[conn_port(c)], fds[s].hard);
 	conn_destroy(victim, false);
 	return victim != NULL && take(c, s);
 }
@@ -100,12 +94,12 @@ admission_take_session(struct desk *d, struct conn *c)
 {
 	if (take(c, FDS_SESSIONS))
 		return true;
-	stats_refused(c->kind == CONN_CONTROL ? PORT_CONTROL : PORT_DATA,
-	    REFUSAL_descriptors);
+	stats_refused(conn_port(c), REFUSAL_descriptors);
 	if (log_ratelimit(&d->last_full_log, LOG_NS))
 		log_error("peer=%s %s connection refused: sessions use all of "
 			  "their %" PRIu64 " descriptors (--fd-pool-size)",
-		    c->peer, kind_name(c), fds[FDS_SESSIONS].hard);
+		    c->peer, stats_port_names[conn_port(c)],
+		    fds[FDS_SESSIONS].hard);
 	return false;
 }
 

@@ -17,8 +17,8 @@
 #include "relayd/record/shard.h"
 #include "relayd/stats/stats.h"
 
-static enum stats_port
-port_of(const struct conn *c)
+enum stats_port
+conn_port(const struct conn *c)
 {
 	return c->kind == CONN_CONTROL ? PORT_CONTROL : PORT_DATA;
 }
@@ -35,7 +35,7 @@ conn_create(int take_fd, enum conn_kind kind, const struct sockaddr *address)
 	}
 	c->fd = take_fd;
 	c->kind = kind;
-	stats_connection_came(port_of(c));
+	stats_connection_came(conn_port(c));
 	list_init(&c->node);
 	list_init(&c->unsent_node);
 	list_init(&c->held_node);
@@ -148,7 +148,7 @@ conn_destroy(struct conn *c, bool aborted)
 	buf_free(&c->out);
 	free(c->gone);
 	free(c->peer);
-	stats_connection_went(port_of(c));
+	stats_connection_went(conn_port(c));
 	free(c);
 }
 
@@ -203,7 +203,7 @@ conn_fail(struct conn *c, enum status st)
 		return false;
 	}
 	if (!c->is_closing)
-		stats_refused_by(port_of(c), st);
+		stats_refused_by(conn_port(c), st);
 	if (c->kind == CONN_CONTROL && !c->is_closing &&
 	    st != E_REFUSED_CLOSE &&
 	    (c->control == NULL || !c->control->has_told))
@@ -241,7 +241,7 @@ conn_lost(const struct conn *c)
 					 : LOG_WARN;
 	const struct session *s = NULL;
 
-	stats_refused(port_of(c), REFUSAL_lost);
+	stats_refused(conn_port(c), REFUSAL_lost);
 	if (c->control != NULL)
 		s = c->control->session;
 	else if (c->ingest != NULL)

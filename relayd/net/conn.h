@@ -22,6 +22,7 @@
 #include "common/status.h"
 #include "relayd/net/loop.h"
 #include "relayd/net/peer_name.h"
+#include "relayd/stats/stats.h"
 
 struct control;
 struct control_config;
@@ -40,7 +41,6 @@ enum conn_kind { CONN_CONTROL, CONN_DATA };
 #define CONN_STALL_NS (30 * NS_PER_S)
 /* Buffer space of a connection that does not count as packet memory. */
 #define CONN_UNCOUNTED (64 * 1024)
-#define DESK_SWEEP_NS (1 * NS_PER_S)
 /* Reply buffers that the connections of a desk share: how many, and the bytes
  * of each (a hundred short replies). */
 #define DESK_SPARES BUF_SPARES_MAX
@@ -65,7 +65,8 @@ struct desk {
 	struct list held;
 	/* The acceptor's. */
 	uint64_t last_admission_log, last_full_log, last_host_log;
-	unsigned n_busy; /* in mid-message or closing; see desk_sweep() */
+	unsigned n_busy;     /* in mid-message or closing */
+	struct event *sweep; /* closes stalled ones, each second */
 	bool is_stopping;
 	/* On the acceptor's desk: TAKE_C has left it and needs a worker. */
 	void (*handover)(struct conn *take_c, void *arg);
@@ -111,11 +112,10 @@ void desk_destroy(struct desk *d);
 void desk_turn_end(struct desk *d);
 /* Commit early if many bytes were read, while they are in the CPU's cache. */
 void desk_commit_early(struct desk *d);
-/* Close stalled connections. Every DESK_SWEEP_NS while n_busy > 0. */
-void desk_sweep(struct desk *d, uint64_t now_ns);
 /* Before an ordered shutdown: read what has arrived on all connections. */
 void desk_read_all(struct desk *d);
 
+enum stats_port conn_port(const struct conn *c);
 /* Takes FD (non-blocking). NULL: out of memory, FD is closed. */
 struct conn *conn_create(
     int take_fd, enum conn_kind kind, const struct sockaddr *address);

@@ -24,6 +24,45 @@
  * not fit in the second-level cache. */
 #define COMMIT_BYTES (1024 * 1024)
 
+static void
+sweep_later(struct desk *d)
+{
+	const struct timeval second = { .tv_sec = 1 };
+
+	if (d->n_busy > 0 && !evtimer_pending(d->sweep, NULL))
+		evtimer_add(d->sweep, &second);
+}
+
+/* Close stalled connections. */
+static void
+on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	const uint64_t now_ns = clock_now_ns();
+	struct desk *d = arg;
+	struct list *n, *tmp;
+	struct conn *c;
+	uint64_t limit;
+
+	loop_is_busy(d->loop);
+	list_for_each (n, tmp, &d->conns) {
+		c = list_entry(n, struct conn, node);
+		limit = c->is_closing ? CONN_LAST_WORDS_NS : d->stall_ns;
+		if (c->busy_since_ns == 0 || now_ns - c->busy_since_ns < limit)
+			continue;
+		if (!c->is_closing) {
+			stats_refused(conn_port(c), REFUSAL_stalled);
+			log_peer(LOG_WARN,
+			    "peer=%s closed: %s %" PRIu64 " s ago", c->peer,
+			    buf_len(&c->out) > 0
+				? "it stopped reading its replies"
+				: "it stopped in the middle of a message",
+			    (now_ns - c->busy_since_ns) / NS_PER_S);
+		}
+		conn_destroy(c, !c->is_closing);
+	}
+	sweep_later(d);
+}
+
 enum status
 desk_init(struct desk *d, struct loop *loop, struct shard *shard,
     const struct control_config *config, struct account *memory,
@@ -40,8 +79,9 @@ desk_init(struct desk *d, struct loop *loop, struct shard *shard,
 	list_init(&d->conns);
 	list_init(&d->unsent);
 	list_init(&d->held);
+	d->sweep = evtimer_new(loop->base, on_sweep, d);
 	d->scratch = malloc(CONN_SCRATCH);
-	return d->scratch == NULL ? E_NOMEM : OK;
+	return d->sweep == NULL || d->scratch == NULL ? E_NOMEM : OK;
 }
 
 void
@@ -51,6 +91,9 @@ desk_destroy(struct desk *d)
 	while (!list_empty(&d->conns))
 		conn_destroy(list_first(&d->conns, struct conn, node), false);
 	buf_spares_free(&d->spares);
+	if (d->sweep != NULL)
+		event_free(d->sweep);
+	d->sweep = NULL;
 	free(d->scratch);
 	d->scratch = NULL;
 }
@@ -144,39 +187,13 @@ desk_turn_end(struct desk *d)
 		close_orphans(d);
 	}
 	send_all(d);
+	sweep_later(d);
 	if (d->shard == NULL)
 		return;
 	/* A worker whose connections hold less than its part closes none. */
 	account_close_largest(d->memory, &d->conns, &incomplete, NULL,
 	    d->memory->soft / d->shard->config.n_workers);
 	resume_held(d);
-}
-
-void
-desk_sweep(struct desk *d, uint64_t now_ns)
-{
-	struct list *n, *tmp;
-	struct conn *c;
-	uint64_t limit;
-
-	list_for_each (n, tmp, &d->conns) {
-		c = list_entry(n, struct conn, node);
-		limit = c->is_closing ? CONN_LAST_WORDS_NS : d->stall_ns;
-		if (c->busy_since_ns == 0 || now_ns - c->busy_since_ns < limit)
-			continue;
-		if (!c->is_closing)
-			stats_refused(
-			    c->kind == CONN_CONTROL ? PORT_CONTROL : PORT_DATA,
-			    REFUSAL_stalled);
-		if (!c->is_closing)
-			log_peer(LOG_WARN,
-			    "peer=%s closed: %s %" PRIu64 " s ago", c->peer,
-			    buf_len(&c->out) > 0
-				? "it stopped reading its replies"
-				: "it stopped in the middle of a message",
-			    (now_ns - c->busy_since_ns) / NS_PER_S);
-		conn_destroy(c, !c->is_closing);
-	}
 }
 
 /* Read the connections of this kind: those with few bytes in their sockets, or

@@ -18,8 +18,6 @@
 #include "relayd/net/peer_name.h"
 #include "relayd/stats/stats.h"
 
-static void serve_all(struct viewer_conn *c);
-
 struct viewer_conn *
 viewer_conn_create(
     int take_fd, const struct sockaddr *address, struct account *conns)
@@ -44,13 +42,25 @@ viewer_conn_create(
 	return c;
 }
 
+/* C has to make progress: it reads its reply, or sends the rest of a request.
+ */
+static void
+count_busy(struct viewer_conn *c)
+{
+	const bool is_busy = c->is_sending || c->n_in > 0;
+
+	if (c->is_busy != is_busy)
+		c->set->n_busy += is_busy ? 1 : -1u;
+	c->is_busy = is_busy;
+}
+
 static void
 set_sending(struct viewer_conn *c, bool is_sending)
 {
 	if (c->is_sending == is_sending)
 		return;
 	c->is_sending = is_sending;
-	c->set->n_sending += is_sending ? 1 : -1u;
+	count_busy(c);
 	if (is_sending) {
 		event_del(&c->read_event);
 		event_add(&c->write_event, NULL);
@@ -68,24 +78,14 @@ count_unsent(struct viewer_conn *c, size_t unsent)
 	c->unsent = unsent;
 }
 
-static void
-set_partial(struct viewer_conn *c, bool is_partial)
-{
-	if (c->is_partial == is_partial)
-		return;
-	c->is_partial = is_partial;
-	c->set->n_partial += is_partial ? 1 : -1u;
-}
-
 void
 viewer_conn_destroy(struct viewer_conn *c)
 {
 	if (c == NULL)
 		return;
-	if (c->is_sending)
-		c->set->n_sending--;
+	if (c->is_busy)
+		c->set->n_busy--;
 	count_unsent(c, 0);
-	set_partial(c, false);
 	if (c->has_events) {
 		event_del(&c->read_event);
 		event_del(&c->write_event);
@@ -316,7 +316,7 @@ next_request(struct viewer_conn *c)
 		return false;
 	c->n_in -= (unsigned)used;
 	memmove(c->in, c->in + used, c->n_in);
-	set_partial(c, c->n_in > 0);
+	count_busy(c);
 	/* A request is not held if another one follows it (live 4.8). */
 	c->how = (struct live_how){ .arrived_ns = clock_now_ns(),
 		.may_hold = c->n_in == 0,
@@ -360,7 +360,7 @@ serve_all(struct viewer_conn *c)
 		}
 		is_all = (size_t)n < room;
 		c->n_in += (unsigned)n;
-		set_partial(c, true);
+		count_busy(c);
 		c->progress_ns = clock_now_ns();
 		if (c->is_held && !release(c, true, &left))
 			return;
@@ -545,13 +545,12 @@ viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
 		    c->what.until_ns < next)
 			next = c->what.until_ns;
 	}
-	if (d->n_sending == 0 && d->n_partial == 0)
+	if (d->n_busy == 0)
 		return next;
 	list_for_each (n, tmp, &d->conns) {
 		c = list_entry(n, struct viewer_conn, node);
 		/* progress_ns may be a little later than NOW_NS. */
-		if ((!c->is_sending && !c->is_partial) ||
-		    now_ns < c->progress_ns + d->stall_ns)
+		if (!c->is_busy || now_ns < c->progress_ns + d->stall_ns)
 			continue;
 		log_peer(LOG_WARN,
 		    "peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,

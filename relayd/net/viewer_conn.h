@@ -50,11 +50,10 @@ struct viewer_conns {
 	struct loop *loop;
 	struct viewers *viewers;
 	struct list conns;
-	struct list held;   /* with a reply that waits for news */
-	uint64_t stall_ns;  /* VIEWER_STALL_NS, or the user's socket timeout */
-	unsigned n_sending; /* with a reply that is not sent yet */
+	struct list held;  /* with a reply that waits for news */
+	uint64_t stall_ns; /* VIEWER_STALL_NS, or the user's socket timeout */
+	unsigned n_busy;   /* that have to make progress, or are closed */
 	struct account unsent; /* memory of these replies */
-	unsigned n_partial;    /* with the beginning of a request */
 };
 
 struct viewer_conn {
@@ -72,7 +71,7 @@ struct viewer_conn {
 	struct live_list list;	/* what it lists, encoded when OUT was sent */
 	struct open_file *file; /* sent after OUT */
 	uint64_t offset, length;
-	bool is_sending, is_partial;
+	bool is_sending, is_busy;
 	size_t unsent;	       /* counted in set->unsent */
 	struct account *conns; /* counts connections */
 	bool is_last;	       /* close it when the reply is sent */

@@ -342,7 +342,7 @@ TEST_ROWS(a_stalled_viewer_is_closed, 2)
 			send_request(fd, &(struct live_request){
 					     .cmd = LIVE_CMD_list_sessions });
 			turn();
-			if (set.n_sending > 0)
+			if (set.n_busy > 0)
 				break;
 		}
 	else
@@ -397,7 +397,7 @@ TEST(a_long_list_is_encoded_as_it_is_read)
 	fd = connect_viewer();
 	c = list_entry(set.conns.next, struct viewer_conn, node);
 	(void)exchange(fd, LIVE_CMD_attach_session, fixture.session->live->id);
-	ck_assert_uint_eq(set.n_sending, 1);
+	ck_assert_uint_eq(set.n_busy, 1);
 	ck_assert_uint_le(c->out.cap, LIVE_LIST_PIECE);
 	ck_assert_uint_le(
 	    account_used(&set.unsent), LIVE_LIST_PIECE + 8 * (LISTED + 2));
@@ -410,7 +410,7 @@ TEST(a_long_list_is_encoded_as_it_is_read)
 	ck_assert_uint_eq(live_pair_u32(&all, 4), LISTED + 2);
 	for (unsigned i = 0; i < LISTED; i++)
 		assert_listed(&all, i);
-	ck_assert_uint_eq(set.n_sending, 0);
+	ck_assert_uint_eq(set.n_busy, 0);
 	ck_assert_uint_eq(account_used(&set.unsent), 0);
 	buf_free(&all);
 	close(fd);
