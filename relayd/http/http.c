@@ -172,43 +172,55 @@ http_reload(const struct options *o, void *http)
 
 /* An event on its way to the HTTP thread. */
 struct parcel {
-	struct relay_event news;
-	struct session_info session;
-	char *viewer;
+	enum relay_event_kind kind;
+	char *data;		     /* a line of JSON */
+	struct session_info session; /* only its id, unless it has ended */
 };
 
 static void
 free_parcel(struct parcel *p)
 {
 	session_info_clear(&p->session);
-	free(p->viewer);
+	free(p->data);
 	free(p);
 }
 
+/* What was written to B, as a string; B is freed. NULL: no memory. */
+static char *
+take_text(struct buf *take_b)
+{
+	char *text = NULL;
+
+	if (!take_b->bad)
+		text = strndup((const char *)buf_data(take_b), buf_len(take_b));
+	buf_free(take_b);
+	return text;
+}
+
 static struct parcel *
-make_parcel(const struct relay_event *n)
+make_parcel(const struct relay_event *e)
 {
 	struct parcel *p = calloc(1, sizeof(*p));
+	struct buf b = { 0 };
 
 	if (p == NULL)
 		return NULL;
-	p->news = *n;
-	if (session_info_copy(&p->session, n->session) != OK) {
-		free(p);
-		return NULL;
-	}
-	if (n->viewer != NULL && (p->viewer = strdup(n->viewer)) == NULL) {
-		free_parcel(p);
-		return NULL;
-	}
-	p->news.session = &p->session;
-	p->news.viewer = p->viewer;
-	return p;
+	p->kind = e->kind;
+	p->session.id = e->session->id;
+	json_write_event(&b, e);
+	p->data = take_text(&b);
+	if (p->data != NULL &&
+	    (e->kind != RELAY_EVENT_SESSION_ENDED ||
+		session_info_copy(&p->session, e->session) == OK))
+		return p;
+	free(p->data);
+	free(p);
+	return NULL;
 }
 
 /* On the thread that reports. */
 static void
-on_event(const struct relay_event *n, void *arg)
+on_event(const struct relay_event *e, void *arg)
 {
 	struct message *m = NULL;
 	struct parcel *p = NULL;
@@ -217,7 +229,7 @@ on_event(const struct relay_event *n, void *arg)
 	if (!account_take(&h->events_waiting, 1))
 		return;
 	if (message_create(&m, MESSAGE_EVENT) == OK)
-		p = make_parcel(n);
+		p = make_parcel(e);
 	if (p == NULL) {
 		free(m);
 		account_sub(&h->events_waiting, 1);
@@ -227,28 +239,14 @@ on_event(const struct relay_event *n, void *arg)
 	loop_post(&h->loop, m);
 }
 
-/* What was written to H's text, as a string; the text is empty then. NULL: no
- * memory. */
-static char *
-take_text(struct http *h)
-{
-	char *text = NULL;
-
-	if (!h->text.bad)
-		text = strndup(
-		    (const char *)buf_data(&h->text), buf_len(&h->text));
-	buf_truncate(&h->text, 0);
-	return text;
-}
-
 static void
 take_parcel(struct http *h, struct parcel *take_p)
 {
 	account_sub(&h->events_waiting, 1);
-	json_write_event(&h->text, &take_p->news);
-	api_send_event(h, relay_event_name(take_p->news.kind),
-	    take_p->session.id, take_text(h));
-	if (take_p->news.kind == RELAY_EVENT_SESSION_ENDED) {
+	api_send_event(h, relay_event_name(take_p->kind), take_p->session.id,
+	    take_p->data);
+	take_p->data = NULL;
+	if (take_p->kind == RELAY_EVENT_SESSION_ENDED) {
 		take_p->session.viewers = take_p->session.streams = 0;
 		closed_add(&h->closed, &take_p->session);
 		take_p->session = (struct session_info){ 0 };
@@ -292,30 +290,32 @@ on_http_message(struct message *m, void *arg)
 
 /* A state of the whole relay has changed. */
 static void
-tell_state(struct http *h, const char *kind, bool is, const char *figure,
+send_state(struct http *h, const char *kind, bool is_short, const char *figure,
     uint64_t value)
 {
-	json_open(&h->text, NULL, '{');
-	json_add_number(&h->text, "time", clock_wall_s());
-	json_add_string(&h->text, "state", is ? "short" : "ok");
-	json_add_number(&h->text, figure, value);
-	json_close(&h->text, '}');
-	api_send_event(h, kind, 0, take_text(h));
+	struct buf b = { 0 };
+
+	json_open(&b, NULL, '{');
+	json_add_number(&b, "time", clock_wall_s());
+	json_add_string(&b, "state", is_short ? "short" : "ok");
+	json_add_number(&b, figure, value);
+	json_close(&b, '}');
+	api_send_event(h, kind, 0, take_text(&b));
 }
 
 static void
-tell_states(struct http *h)
+send_states(struct http *h)
 {
 	const uint64_t held = view_memory(&h->view);
-	const bool little = held > h->config.options->max_memory;
-	const bool full = view_is_disk_full(&h->view);
+	const bool memory = held > h->config.options->max_memory;
+	const bool disk = view_is_disk_full(&h->view);
 
-	if (little != h->has_little_memory)
-		tell_state(h, "memory", little, "held_bytes", held);
-	if (full != h->has_full_disk)
-		tell_state(h, "disk", full, "free_bytes", h->view.disk_free);
-	h->has_little_memory = little;
-	h->has_full_disk = full;
+	if (memory != h->is_memory_short)
+		send_state(h, "memory", memory, "held_bytes", held);
+	if (disk != h->is_disk_short)
+		send_state(h, "disk", disk, "free_bytes", h->view.disk_free);
+	h->is_memory_short = memory;
+	h->is_disk_short = disk;
 }
 
 static void
@@ -325,7 +325,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
 	view_tick(&h->view);
 	stored_tick(h);
-	tell_states(h);
+	send_states(h);
 	if (++h->ticks % EVENTS_BEAT_S == 0)
 		api_send_comment(h);
 }
@@ -488,7 +488,6 @@ http_destroy(struct http *h)
 		event_free(h->tick);
 	loop_destroy(&h->loop);
 	events_free(&h->events);
-	buf_free(&h->text);
 	closed_free(&h->closed);
 	free(h->settings);
 	view_close(&h->view);

@@ -28,7 +28,7 @@ serve_health(struct http *h, struct evhttp_request *r)
 static void
 serve_ready(struct http *h, struct evhttp_request *r)
 {
-	const char *reason = view_reason(view_not_ready(&h->view));
+	const char *reason = view_state(&h->view)->reason;
 
 	server_answer_text(
 	    r, reason == NULL ? 200 : 503, reason == NULL ? "ok" : reason);

@@ -72,9 +72,8 @@ struct http {
 	unsigned ticks;
 	/* Events. */
 	struct events events;
-	struct buf text; /* of one event; else empty */
 	struct account events_waiting;
-	bool has_little_memory, has_full_disk;
+	bool is_memory_short, is_disk_short;
 	struct closed closed;
 	/* Questions that threads were asked, and those that wait: for workers,
 	 * and for the retention thread. */

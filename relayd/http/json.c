@@ -491,30 +491,34 @@ write_threads(struct buf *b, const struct view *v)
 
 /* For a day after the start it says what the last restart cut. */
 static void
-write_state(struct buf *b, const struct view *v, enum not_ready why)
+write_state(struct buf *b, const struct view *v)
 {
 	const uint64_t cut = stats_sum(STAT_sessions_cut);
-	const char *state = view_state_text(v, why);
+	const struct view_state *state = view_state(v);
+	const char *said = state->text;
 	char text[512];
 
-	json_add_string(b, "state", view_state(v, why));
-	if (why == READY && cut > 0 &&
+	json_add_bool(b, "is_ready", state->reason == NULL);
+	json_open(b, "reasons", '[');
+	if (state->reason != NULL)
+		json_add_string(b, NULL, state->reason);
+	json_close(b, ']');
+	json_add_string(b, "state", state->name);
+	if (state->reason == NULL && cut > 0 &&
 	    clock_now_ns() - v->started_ns <= 24 * 3600 * NS_PER_S) {
 		snprintf(text, sizeof(text),
 		    "%s Sessions cut when the relay last ended: %" PRIu64
 		    "; their tracers did not notice, so destroy and create "
 		    "them again.",
-		    state, cut);
-		state = text;
+		    state->text, cut);
+		said = text;
 	}
-	json_add_string(b, "state_text", state);
+	json_add_string(b, "state_text", said);
 }
 
 void
 json_write_status(struct buf *b, const struct view *v)
 {
-	const enum not_ready why = view_not_ready(v);
-
 	json_open(b, NULL, '{');
 	json_add_string(b, "hostname", v->hostname);
 	json_add_string(b, "version", PACKAGE_VERSION);
@@ -522,12 +526,7 @@ json_write_status(struct buf *b, const struct view *v)
 	json_add_number(
 	    b, "uptime_seconds", (clock_now_ns() - v->started_ns) / NS_PER_S);
 	json_add_bool(b, "is_healthy", view_is_healthy(v));
-	json_add_bool(b, "is_ready", why == READY);
-	json_open(b, "reasons", '[');
-	if (why != READY)
-		json_add_string(b, NULL, view_reason(why));
-	json_close(b, ']');
-	write_state(b, v, why);
+	write_state(b, v);
 	write_listeners(b, v);
 	json_add_string(b, "admin_socket", v->admin_path);
 	write_totals(b);

@@ -150,7 +150,7 @@ write_process(struct buf *b, const struct view *v)
 	    view_is_healthy(v));
 	gauge(b, "ready",
 	    "1 while the relay admits new sessions, as /readyz says, else 0",
-	    view_not_ready(v) == READY);
+	    view_state(v)->reason == NULL);
 	gauge(b, "held_bytes",
 	    "Memory used by packets that are not yet written", view_memory(v));
 	gauge(b, "memory_limit_bytes", "Limit of held_bytes (--max-memory)",

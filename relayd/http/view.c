@@ -202,79 +202,62 @@ view_is_disk_full(const struct view *v)
 	       stats_sum(STAT_disk_full) > 0;
 }
 
-enum not_ready
-view_not_ready(const struct view *v)
+/* Whether new sessions are admitted, and why not. A live worker that is STUCK
+ * delays no session, and does not count. */
+enum readiness {
+	READY,
+	LOSING,
+	STARTING,
+	DRAINING,
+	STUCK,
+	DISK_LOSES,
+	DISK_REFUSES,
+	NO_DESCRIPTORS,
+};
+
+static enum readiness
+readiness(const struct view *v)
 {
 	if (v->phase == VIEW_STARTING)
-		return NOT_READY_STARTING;
+		return STARTING;
 	if (v->phase == VIEW_DRAINING)
-		return NOT_READY_DRAINING;
+		return DRAINING;
 	if (has_stuck_thread(v, true))
-		return NOT_READY_STUCK;
+		return STUCK;
 	if (view_is_disk_full(v))
-		return NOT_READY_DISK;
+		return v->options->on_full == ON_FULL_LOSE ? DISK_LOSES
+							   : DISK_REFUSES;
 	if (lacks_descriptors(v))
-		return NOT_READY_DESCRIPTORS;
-	return READY;
+		return NO_DESCRIPTORS;
+	return v->rates[RATE_lost_packets] > 0 ? LOSING : READY;
 }
 
-const char *
-view_reason(enum not_ready why)
+const struct view_state *
+view_state(const struct view *v)
 {
-	static const char *const reasons[] = {
-		[NOT_READY_STARTING] = "starting",
-		[NOT_READY_DRAINING] = "draining",
-		[NOT_READY_STUCK] = "a thread does not answer",
-		[NOT_READY_DISK] = "disk full",
-		[NOT_READY_DESCRIPTORS] = "no descriptors",
+	static const struct view_state states[] = {
+		[READY] = { NULL, "ready",
+		    "New sessions are admitted, and no packet is being lost." },
+		[LOSING] = { NULL, "losing",
+		    "New sessions are admitted, but packets are being lost." },
+		[STARTING] = { "starting", "starting",
+		    "New sessions are not admitted yet." },
+		[DRAINING] = { "draining", "draining",
+		    "The relay writes what has arrived, and then it ends." },
+		[STUCK] = { "a thread does not answer", "not_ready",
+		    "New sessions may have to wait: a thread does not "
+		    "answer." },
+		[DISK_LOSES] = { "disk full", "not_ready",
+		    "New sessions are admitted, but their packets are lost: "
+		    "the disk is full." },
+		[DISK_REFUSES] = { "disk full", "not_ready",
+		    "Sessions that need more space are refused: the disk is "
+		    "full." },
+		[NO_DESCRIPTORS] = { "no descriptors", "not_ready",
+		    "New sessions are not admitted: no descriptors are left." },
 	};
 
-	return reasons[why];
-}
-
-const char *
-view_state(const struct view *v, enum not_ready why)
-{
-	switch (why) {
-	case READY:
-		return v->rates[RATE_lost_packets] > 0 ? "losing" : "ready";
-	case NOT_READY_STARTING:
-	case NOT_READY_DRAINING:
-		return view_reason(why);
-	case NOT_READY_STUCK:
-	case NOT_READY_DISK:
-	case NOT_READY_DESCRIPTORS:
-		break;
-	}
-	return "not_ready";
-}
-
-const char *
-view_state_text(const struct view *v, enum not_ready why)
-{
-	switch (why) {
-	case READY:
-		break;
-	case NOT_READY_STARTING:
-		return "New sessions are not admitted yet.";
-	case NOT_READY_DRAINING:
-		return "What has arrived is written, then the relay ends.";
-	case NOT_READY_STUCK:
-		return "New sessions may have to wait: a thread does not "
-		       "answer.";
-	case NOT_READY_DISK:
-		return v->options->on_full == ON_FULL_LOSE
-			   ? "New sessions are admitted, but their packets are "
-			     "lost: the disk is full."
-			   : "Sessions that need more room are refused: the "
-			     "disk is full.";
-	case NOT_READY_DESCRIPTORS:
-		return "New sessions are not admitted: no descriptors are "
-		       "left.";
-	}
-	return v->rates[RATE_lost_packets] > 0
-		   ? "New sessions are admitted, but packets are being lost."
-		   : "New sessions are admitted, and no packet is being lost.";
+	return &states[readiness(v)];
 }
 
 void

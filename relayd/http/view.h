@@ -104,25 +104,13 @@ uint64_t view_memory(const struct view *v); /* of packets, bytes */
 bool view_is_healthy(const struct view *v);
 /* Is the disk full, or did a worker just fail to get space? */
 bool view_is_disk_full(const struct view *v);
-/* Why the relay is not ready for new sessions. None is admitted when it is
- * STARTING or DRAINING, or lacks DESCRIPTORS. A live worker that is STUCK
- * delays no session, and does not count. */
-enum not_ready {
-	READY,
-	NOT_READY_STARTING,
-	NOT_READY_DRAINING,
-	NOT_READY_STUCK,
-	NOT_READY_DISK,
-	NOT_READY_DESCRIPTORS,
-};
 
-enum not_ready view_not_ready(const struct view *v);
-/* A few words; NULL for READY. */
-const char *view_reason(enum not_ready why);
-/* One word: "ready", "losing" (packets, at present), "starting", "draining",
- * "not_ready". */
-const char *view_state(const struct view *v, enum not_ready why);
-/* The same in a sentence. */
-const char *view_state_text(const struct view *v, enum not_ready why);
+/* Is the relay ready for new sessions? */
+struct view_state {
+	const char *reason; /* why not, in a few words; NULL: it is */
+	const char *name;   /* "ready", "losing", "starting", ... */
+	const char *text;   /* a sentence */
+};
+const struct view_state *view_state(const struct view *v);
 
 #endif

@@ -437,7 +437,10 @@ TEST(a_turn_answers_the_oldest_question)
  * none. libevent's do not fail. */
 TEST_ROWS(without_memory_there_is_an_error, 6)
 {
-	const struct session_info s = { .id = 1 };
+	char none[] = "";
+	const struct session_info s = {
+		.id = 1, .host = none, .name = none, .path = none, .peer = none
+	};
 	const struct relay_event n = { .kind = RELAY_EVENT_SESSION_ENDED,
 		.session = &s };
 	static const char *const paths[] = { "/metrics", "/api/v1/status",
