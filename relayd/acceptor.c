@@ -37,7 +37,7 @@ struct acceptor {
 	struct account memory, underway;
 	struct published session_ids;
 	int udp_fds[WORKERS_MAX];  /* until a worker has it; then -1 */
-	struct daemon_ports ports; /* UDP 0: none */
+	struct daemon_ports ports; /* no UDP port: 0 */
 	struct placement *placement;
 	struct worker **workers;
 	unsigned n_workers; /* started */
