@@ -126,7 +126,7 @@ connect_raw(const struct load_options *o)
 	unsigned n;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (url_resolve(&o->url, to, &n, &why) != OK)
+	if (url_resolve(&o->url, to, &n, &why, 0, NULL, NULL) != OK)
 		program_fail("%s: %s", o->url.host, why);
 	to[0] = url_with_port(&to[0], o->url.data);
 	if (fd < 0 ||

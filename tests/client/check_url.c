@@ -81,7 +81,7 @@ TEST(numbers_resolve_with_their_ports)
 	unsigned n;
 
 	ck_assert_int_eq(url_parse(&u, "net://127.0.0.1:99", &why), OK);
-	ck_assert_int_eq(url_resolve(&u, a, &n, &why), OK);
+	ck_assert_int_eq(url_resolve(&u, a, &n, &why, 0, NULL, NULL), OK);
 	ck_assert_uint_eq(n, 1);
 	b = url_with_port(&a[0], 77);
 	ck_assert_uint_eq(
@@ -106,12 +106,11 @@ TEST(who_is_told_to_stop_waits_for_no_name)
 
 	ck_assert_int_eq(url_parse(&u, "net://relay.invalid", &why), OK);
 	ck_assert_int_eq(
-	    url_resolve_while(&u, a, &n, &why, 1, never, &asked), E_STOPPED);
+	    url_resolve(&u, a, &n, &why, 1, never, &asked), E_STOPPED);
 	ck_assert_uint_eq(asked, 1);
 	/* nobody is asked for an address */
 	ck_assert_int_eq(url_parse(&u, "net://127.0.0.1", &why), OK);
-	ck_assert_int_eq(
-	    url_resolve_while(&u, a, &n, &why, 1, never, &asked), OK);
+	ck_assert_int_eq(url_resolve(&u, a, &n, &why, 1, never, &asked), OK);
 	ck_assert_uint_eq(n, 1);
 	ck_assert_uint_eq(asked, 1);
 }
@@ -141,6 +140,6 @@ TEST_ROWS(loopback_addresses_are_known, ARRAY_LEN(places))
 	unsigned n;
 
 	ck_assert_int_eq(url_parse(&u, places[_i].url, &why), OK);
-	ck_assert_int_eq(url_resolve(&u, a, &n, &why), OK);
+	ck_assert_int_eq(url_resolve(&u, a, &n, &why, 0, NULL, NULL), OK);
 	ck_assert_uint_eq(url_is_loopback(&a[0]), places[_i].is_loopback);
 }

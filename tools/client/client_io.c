@@ -133,26 +133,16 @@ goes_on(void *arg)
 }
 
 static enum status
-resolve(struct client *c, const char **why)
-{
-	const struct client_watch *w = c->config.watch;
-
-	if (c->n_addresses > 0)
-		return OK;
-	*why = status_text(E_NOMEM);
-	if (w == NULL || w->goes_on == NULL)
-		return url_resolve(
-		    &c->config.url, c->addresses, &c->n_addresses, why);
-	return url_resolve_while(&c->config.url, c->addresses, &c->n_addresses,
-	    why, CLIENT_TICK_MS, goes_on, c);
-}
-
-static enum status
 start(struct client *c)
 {
+	const struct client_watch *w = c->config.watch;
+	const bool is_asked = w != NULL && w->goes_on != NULL;
 	const char *why;
-	enum status st = resolve(c, &why);
+	enum status st = OK;
 
+	if (c->n_addresses == 0)
+		st = url_resolve(&c->config.url, c->addresses, &c->n_addresses,
+		    &why, CLIENT_TICK_MS, is_asked ? goes_on : NULL, c);
 	if (st == E_STOPPED)
 		return st;
 	if (st != OK)

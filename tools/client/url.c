@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/client/url.h"
 
-#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "common/compiler.h"
-#include "common/ref.h"
-#include "common/thread.h"
 
 static const struct scheme {
 	const char *prefix;
@@ -35,7 +29,7 @@ wrong(const char **why, const char *text)
 static const char *
 skip_scheme(struct url *u, const char *text)
 {
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
 		size_t n = strlen(schemes[i].prefix);
 
 		if (strncmp(text, schemes[i].prefix, n) == 0) {
@@ -109,144 +103,94 @@ url_parse(struct url *u, const char *text, const char **why)
 	return OK;
 }
 
-/* A question to the resolver. A question asked by a thread has two owners, that
- * thread and the one that waits: the last one frees it. */
-struct question {
+/* A request to the resolver. */
+struct request {
 	struct url url;
 	char port[8];
 	struct addrinfo hints;
-	struct addrinfo *addresses;
-	int error;    /* of getaddrinfo(3) */
-	int answered; /* an eventfd */
-	struct ref ref;
+	struct gaicb cb;
 };
 
 static void
-ask(struct question *q, const struct url *u, int flags)
+set_request(struct request *q, const struct url *u, int flags)
 {
-	q->url = *u;
-	q->hints = (struct addrinfo){ .ai_family = u->family,
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = flags };
+	*q = (struct request){ .url = *u,
+		.hints = { .ai_family = u->family,
+		    .ai_socktype = SOCK_STREAM,
+		    .ai_flags = flags } };
 	snprintf(q->port, sizeof(q->port), "%u", u->control);
-	q->addresses = NULL;
-	q->error = getaddrinfo(q->url.host, q->port, &q->hints, &q->addresses);
+	q->cb = (struct gaicb){ .ar_name = q->url.host,
+		.ar_service = q->port,
+		.ar_request = &q->hints };
 }
 
+/* ERROR is of getaddrinfo(3); frees ADDRESSES. */
 static enum status
-take_answer(struct question *q, struct url_address out[URL_ADDRESSES],
-    unsigned *n, const char **why)
+take_answer(int error, struct addrinfo *addresses,
+    struct url_address out[URL_ADDRESSES], unsigned *n, const char **why)
 {
-	if (q->error != 0) {
-		*why = gai_strerror(q->error);
+	if (error != 0) {
+		*why = gai_strerror(error);
 		return E_NOENT;
 	}
 	memset(out, 0, URL_ADDRESSES * sizeof(*out));
 	*n = 0;
-	for (struct addrinfo *a = q->addresses; a != NULL && *n < URL_ADDRESSES;
+	for (struct addrinfo *a = addresses; a != NULL && *n < URL_ADDRESSES;
 	     a = a->ai_next) {
 		memcpy(&out[*n].sa, a->ai_addr, a->ai_addrlen);
 		out[(*n)++].len = a->ai_addrlen;
 	}
-	freeaddrinfo(q->addresses);
-	q->addresses = NULL;
+	freeaddrinfo(addresses);
+	return OK;
+}
+
+/* Have a thread of the C library resolve Q. E_STOPPED: GOES_ON returned
+ * false. */
+static enum status
+wait_for(struct request *q, int tick_ms, bool (*goes_on)(void *arg), void *arg)
+{
+	const struct timespec tick = { tick_ms / 1000,
+		tick_ms % 1000 * 1000000L };
+	struct gaicb *list[] = { &q->cb };
+
+	if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) != 0)
+		return E_NOMEM;
+	while (gai_error(&q->cb) == EAI_INPROGRESS) {
+		if (!goes_on(arg))
+			return E_STOPPED;
+		(void)gai_suspend((const struct gaicb *const *)list, 1, &tick);
+	}
 	return OK;
 }
 
 enum status
 url_resolve(const struct url *u, struct url_address out[URL_ADDRESSES],
-    unsigned *n, const char **why)
-{
-	struct question q;
-
-	ask(&q, u, 0);
-	return take_answer(&q, out, n, why);
-}
-
-static void
-question_free(struct ref *r)
-{
-	struct question *q = container_of(r, struct question, ref);
-
-	if (q->addresses != NULL)
-		freeaddrinfo(q->addresses);
-	if (q->answered >= 0)
-		close(q->answered);
-	free(q);
-}
-
-static void *
-ask_for_name(void *arg)
-{
-	struct question *q = arg;
-	const struct url u = q->url;
-	const uint64_t one = 1;
-
-	ask(q, &u, 0);
-	(void)!write(q->answered, &one, sizeof(one));
-	ref_put(&q->ref, question_free);
-	return NULL;
-}
-
-/* Have a thread ask for the host of U. NULL: no thread could be started. */
-static struct question *
-ask_aside(const struct url *u)
-{
-	struct question *q = calloc(1, sizeof(*q));
-	pthread_t thread;
-	int err = EAGAIN;
-
-	if (q == NULL)
-		return NULL;
-	q->url = *u;
-	ref_init(&q->ref);
-	q->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ref_get(&q->ref);
-	if (q->answered >= 0)
-		err = thread_start(&thread, ask_for_name, q);
-	if (err == 0) {
-		(void)pthread_detach(thread);
-		return q;
-	}
-	ref_put(&q->ref, question_free); /* the thread's */
-	ref_put(&q->ref, question_free);
-	return NULL;
-}
-
-/* False: GOES_ON returned false. */
-static bool
-wait_for(const struct question *q, int tick_ms, bool (*goes_on)(void *arg),
-    void *arg)
-{
-	struct pollfd p = { .fd = q->answered, .events = POLLIN };
-	uint64_t n;
-
-	while (read(q->answered, &n, sizeof(n)) != sizeof(n)) {
-		if (!goes_on(arg))
-			return false;
-		(void)poll(&p, 1, tick_ms);
-	}
-	return true;
-}
-
-enum status
-url_resolve_while(const struct url *u, struct url_address out[URL_ADDRESSES],
     unsigned *n, const char **why, int tick_ms, bool (*goes_on)(void *arg),
     void *arg)
 {
-	struct question here, *q;
-	enum status st = E_STOPPED;
+	struct addrinfo *addresses;
+	struct request *q = malloc(sizeof(*q));
+	enum status st;
+	int error;
 
-	/* A numeric address needs no resolver. */
-	ask(&here, u, AI_NUMERICHOST);
-	if (here.error != EAI_NONAME)
-		return take_answer(&here, out, n, why);
-	q = ask_aside(u);
+	*why = status_text(E_NOMEM);
 	if (q == NULL)
 		return E_NOMEM;
-	if (wait_for(q, tick_ms, goes_on, arg))
-		st = take_answer(q, out, n, why);
-	ref_put(&q->ref, question_free);
+	/* A numeric address needs no resolver. */
+	set_request(q, u, goes_on == NULL ? 0 : AI_NUMERICHOST);
+	error = getaddrinfo(q->url.host, q->port, &q->hints, &addresses);
+	if (goes_on == NULL || error != EAI_NONAME) {
+		free(q);
+		return take_answer(error, addresses, out, n, why);
+	}
+	set_request(q, u, 0);
+	st = wait_for(q, tick_ms, goes_on, arg);
+	if (st == OK)
+		st = take_answer(
+		    gai_error(&q->cb), q->cb.ar_result, out, n, why);
+	/* A request that cannot be cancelled stays in use. */
+	if (st != E_STOPPED || gai_cancel(&q->cb) != EAI_NOTCANCELED)
+		free(q);
 	return st;
 }
 

@@ -37,16 +37,11 @@ struct url_address {
 };
 
 /* The addresses of the host, with the control port, in the resolver's order: a
- * name may have several, and not all of them may have a relay. May block.
- * E_NOENT: *WHY is the resolver's reason. */
+ * name may have several, and not all of them may have a relay. E_NOENT: *WHY is
+ * the resolver's reason. May block, but with GOES_ON, which is called with ARG
+ * before each wait of TICK_MS, only until that returns false: E_STOPPED. */
 #define URL_ADDRESSES 4
 enum status url_resolve(const struct url *u,
-    struct url_address out[URL_ADDRESSES], unsigned *n,
-    const char **why) MUST_CHECK;
-/* The same for a caller that may have to stop: GOES_ON is called with ARG
- * before each wait of TICK_MS. E_STOPPED: it returned false. The thread that
- * asks the resolver then ends by itself, when the answer arrives. */
-enum status url_resolve_while(const struct url *u,
     struct url_address out[URL_ADDRESSES], unsigned *n, const char **why,
     int tick_ms, bool (*goes_on)(void *arg), void *arg) MUST_CHECK;
 /* The same address with another port. */

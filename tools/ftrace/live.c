@@ -776,8 +776,8 @@ live_resolve(struct live_config *c)
 {
 	const char *why;
 
-	if (!c->is_on ||
-	    url_resolve(&c->url, c->addresses, &c->n_addresses, &why) == OK)
+	if (!c->is_on || url_resolve(&c->url, c->addresses, &c->n_addresses,
+			     &why, 0, NULL, NULL) == OK)
 		return OK;
 	log_error("relay %s: %s", c->url.host, why);
 	return E_IO;
