@@ -20,15 +20,6 @@
 /* Packets between two checks of the clock while they arrive without a pause. */
 #define CLOCK_PACKETS 64
 
-static uint64_t
-wall_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 static bool
 is_stopped(const struct source_reader *r)
 {
@@ -276,7 +267,7 @@ flush_idle_source(struct source_reader *r, uint64_t *before)
 	if (clock_now_ns() < r->flush_at)
 		return false;
 	if (*before == 0) {
-		*before = wall_ns();
+		*before = clock_wall_ns();
 		return true;
 	}
 	flush_if_due(r, true, *before);
@@ -304,7 +295,7 @@ static enum source_got
 read_rest(struct source_reader *r, struct record *record)
 {
 	const uint64_t count = r->pipeline->config.count;
-	const uint64_t stopped = wall_ns();
+	const uint64_t stopped = clock_wall_ns();
 	const uint64_t until = clock_now_ns() + REST_NS;
 	enum source_got got = SOURCE_PACKET;
 	struct source_wait wait;
@@ -438,7 +429,7 @@ static void
 time_went_by(void *first, unsigned number)
 {
 	struct source_reader *r = (struct source_reader *)first + number;
-	const uint64_t now = wall_ns();
+	const uint64_t now = clock_wall_ns();
 
 	if (is_stopped(r))
 		return;

@@ -269,24 +269,18 @@ client_streams_sent(struct client *c)
 	return st;
 }
 
-static bool
-has_metadata_space(
-    const struct client *c, const struct client_stream *s, size_t size)
-{
-	const size_t waiting = buf_len(&c->dialog.out);
-
-	return s->has_handle && (waiting == 0 || waiting + size <= CONTROL_MAX);
-}
-
 enum status
 client_metadata(
     struct client *c, unsigned number, const void *data, size_t size)
 {
 	const struct client_stream *s = &c->streams[number];
+	const struct buf *out = &c->dialog.out;
 	enum status st = c->failed;
 
 	assert(number < c->n_streams);
-	while (st == OK && !has_metadata_space(c, s, size))
+	while (st == OK &&
+	       (!s->has_handle ||
+		   (buf_len(out) > 0 && buf_len(out) + size > CONTROL_MAX)))
 		st = client_wait(c);
 	if (st == OK)
 		relay_request_metadata(
@@ -362,14 +356,6 @@ client_cut(struct client *c)
 	pace_init(&c->pace, 0, clock_now_ns());
 }
 
-/* A beacon must not overtake the index of a packet before it. */
-static bool
-has_beacon_space(const struct client *c, const struct client_stream *s)
-{
-	return s->has_handle && c->outbox.put == c->outbox.taken &&
-	       c->in_flight < c->config.outstanding;
-}
-
 enum status
 client_beacon(
     struct client *c, unsigned number, uint64_t timestamp, uint64_t ctf_stream)
@@ -380,7 +366,9 @@ client_beacon(
 	enum status st = c->failed;
 
 	assert(number < c->n_streams);
-	while (st == OK && !has_beacon_space(c, s))
+	/* A beacon must not overtake the index of a packet before it. */
+	while (st == OK && (!s->has_handle || c->outbox.put > c->outbox.taken ||
+			       c->in_flight == c->config.outstanding))
 		st = client_wait(c);
 	if (st != OK)
 		return st;
@@ -420,20 +408,12 @@ ask_seq(struct client *c, enum relay_cmd cmd, const struct client_stream *s)
 	    dialog_ask(&c->dialog, cmd, 0), cmd, s->handle, s->next_seq - 1);
 }
 
-static void
-ask_stream(struct client *c, const struct client_stream *s)
-{
-	if (s->is_metadata)
-		ask_id(c, RELAY_CMD_quiescent_control, s->handle);
-	else
-		ask_seq(c, RELAY_CMD_data_pending, s);
-}
-
 enum status
 client_pending(struct client *c, bool *is_pending)
 {
 	struct client_round *r = &c->round;
 	const unsigned end = c->n_streams + 1;
+	const struct client_stream *s;
 
 	for (; r->next <= end; r->next++) {
 		if (c->failed != OK || !may_ask(c))
@@ -442,8 +422,10 @@ client_pending(struct client *c, bool *is_pending)
 			ask_id(c, RELAY_CMD_begin_data_pending, c->session_id);
 		else if (r->next == end)
 			ask_id(c, RELAY_CMD_end_data_pending, c->session_id);
+		else if ((s = &c->streams[r->next - 1])->is_metadata)
+			ask_id(c, RELAY_CMD_quiescent_control, s->handle);
 		else
-			ask_stream(c, &c->streams[r->next - 1]);
+			ask_seq(c, RELAY_CMD_data_pending, s);
 	}
 	if (c->failed != OK || !r->is_answered)
 		return c->failed != OK ? c->failed : E_BUSY;

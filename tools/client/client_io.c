@@ -18,20 +18,6 @@
 
 static enum status advance(struct client *c);
 
-/*
- * Within one machine there is no network to protect. Where the system's default
- * algorithm paces (BBR), each send would start a timer, which costs half of the
- * sender's CPU time. Every kernel has the algorithm of RFC 5681.
- */
-static void
-do_not_pace(int fd)
-{
-	static const char name[] = "reno";
-
-	(void)setsockopt(
-	    fd, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name) - 1);
-}
-
 static int
 connect_to(const struct url_address *to)
 {
@@ -45,8 +31,13 @@ connect_to(const struct url_address *to)
 	 * answer to the one before. No TCP_USER_TIMEOUT: it would also end a
 	 * connection to a relay that hangs, and goes on later. */
 	(void)tcp_options_set(fd, &tcp_keepalive_two_minutes);
+	/* Within one machine there is no network to protect. Where the system's
+	 * default algorithm paces (BBR), each send would start a timer, which
+	 * costs half of the sender's CPU time. Every kernel has the algorithm
+	 * of RFC 5681. */
 	if (url_is_loopback(to))
-		do_not_pace(fd);
+		(void)setsockopt(
+		    fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 	if (connect(fd, (const struct sockaddr *)&to->sa, to->len) == 0 ||
 	    errno == EINPROGRESS)
 		return fd;
@@ -101,17 +92,6 @@ next_address(struct client *c, int err)
 	c->address++;
 	errno = err;
 	return begin_connect(c);
-}
-
-static enum status
-connected(struct client *c)
-{
-	int err = 0;
-	socklen_t len = sizeof(err);
-
-	if (getsockopt(c->control, SOL_SOCKET, SO_ERROR, &err, &len) != 0)
-		err = errno;
-	return err == 0 ? advance(c) : next_address(c, err);
 }
 
 enum status
@@ -206,23 +186,15 @@ ask_chunk(struct client *c)
 	return OK;
 }
 
-static enum client_phase
-next_phase(const struct client *c)
-{
-	const enum client_phase next = c->phase + 1;
-
-	if (!c->config.udp &&
-	    (next == CLIENT_CONFIGURATION || next == CLIENT_UDP))
-		return next + 1;
-	return next;
-}
-
 static enum status
 advance(struct client *c)
 {
 	if (c->phase == CLIENT_OPEN || c->dialog.n > 0)
 		return OK;
-	c->phase = next_phase(c);
+	do
+		c->phase++;
+	while (!c->config.udp &&
+	       (c->phase == CLIENT_CONFIGURATION || c->phase == CLIENT_UDP));
 	assert(c->phase <= CLIENT_OPEN);
 	switch (c->phase) {
 	case CLIENT_VERSION:
@@ -272,16 +244,6 @@ take_pending(struct client *c, const struct dialog_reply *r)
 	return OK;
 }
 
-/* A relay that does not know the question refuses it. */
-static enum status
-take_configuration(struct client *c, const struct dialog_reply *r)
-{
-	if (r->code == RELAY_OK && (r->value & RELAY_CONFIG_UDP) != 0)
-		return OK;
-	return client_fail(c, E_REFUSED,
-	    "the relay does not accept UDP (its option --udp-port)");
-}
-
 static void
 take_index(struct client *c, const struct dialog_reply *r)
 {
@@ -304,8 +266,13 @@ take_index(struct client *c, const struct dialog_reply *r)
 static enum status
 take(struct client *c, const struct dialog_reply *r)
 {
+	/* A relay that does not know the question refuses it. */
 	if (r->cmd == RELAY_CMD_get_configuration)
-		return take_configuration(c, r);
+		return r->code == RELAY_OK && (r->value & RELAY_CONFIG_UDP) != 0
+			   ? OK
+			   : client_fail(c, E_REFUSED,
+				 "the relay does not accept UDP (its option "
+				 "--udp-port)");
 	if (r->code != RELAY_OK)
 		return client_fail(c, E_REFUSED,
 		    "the relay refused %s: code %u", relay_row(r->cmd)->name,
@@ -527,10 +494,17 @@ client_pollfds(
 static enum status
 control_event(struct client *c, short events)
 {
+	int err = 0;
+	socklen_t len = sizeof(err);
+
 	if (events == 0)
 		return OK;
-	if (c->phase == CLIENT_CONNECT)
-		return connected(c);
+	if (c->phase == CLIENT_CONNECT) {
+		if (getsockopt(c->control, SOL_SOCKET, SO_ERROR, &err, &len) !=
+		    0)
+			err = errno;
+		return err == 0 ? advance(c) : next_address(c, err);
+	}
 	if (events & POLLOUT)
 		c->control_full = false;
 	if (events & POLLIN)
@@ -576,21 +550,6 @@ client_ready(struct client *c, short control, short data)
 	return st;
 }
 
-/* TIMEOUT_MS, but at most until AT_NS. The time is rounded up: otherwise the
- * wait would be a busy wait. */
-static int
-shorten(int timeout_ms, uint64_t at_ns)
-{
-	uint64_t now = clock_now_ns(), ms;
-
-	if (at_ns == UINT64_MAX)
-		return timeout_ms;
-	ms = at_ns <= now ? 0 : (at_ns - now + NS_PER_MS - 1) / NS_PER_MS;
-	if (timeout_ms >= 0 && ms > (uint64_t)timeout_ms)
-		return timeout_ms;
-	return ms > 1000 ? 1000 : (int)ms;
-}
-
 enum status
 client_work(struct client *c, int timeout_ms)
 {
@@ -598,6 +557,7 @@ client_work(struct client *c, int timeout_ms)
 	enum status st = c->failed;
 	uint64_t at_ns, before = c->moved_ns;
 	unsigned n;
+	int ms;
 
 	if (st != OK || (st = move(c)) != OK)
 		return st;
@@ -607,7 +567,10 @@ client_work(struct client *c, int timeout_ms)
 		timeout_ms = 0;
 	}
 	n = client_pollfds(c, fds, &at_ns);
-	if (poll(fds, n, shorten(timeout_ms, at_ns)) < 0 && errno != EINTR)
+	ms = at_ns == UINT64_MAX ? -1 : clock_ms_until(at_ns);
+	if (ms < 0 || (timeout_ms >= 0 && timeout_ms < ms))
+		ms = timeout_ms;
+	if (poll(fds, n, ms) < 0 && errno != EINTR)
 		return client_fail_errno(c, "poll");
 	return client_ready(
 	    c, n > 0 ? fds[0].revents : 0, n > 1 ? fds[1].revents : 0);

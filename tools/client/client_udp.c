@@ -80,17 +80,6 @@ client_udp_take_open(struct client *c, const struct dialog_reply *r)
 	return open_socket(c);
 }
 
-/* Bytes that may leave now. */
-static size_t
-allowance(struct client *c)
-{
-	const uint64_t now = clock_now_ns();
-
-	if (c->pace.rate != 0)
-		return pace_allowance(&c->pace, now);
-	return window_allowance(&c->udp.window);
-}
-
 /* Put one fragment into the batch; returns the bytes that it costs. The first
  * fragment has the head. */
 static size_t
@@ -218,7 +207,10 @@ send_all(struct client *c)
 
 	if (u->datagrams.n > 0)
 		st = send_batch(c);
-	while (st == OK && (most = allowance(c)) > 0) {
+	while (
+	    st == OK &&
+	    (most = c->pace.rate != 0 ? pace_allowance(&c->pace, clock_now_ns())
+				      : window_allowance(&u->window)) > 0) {
 		size_t again = fill_resends(c, most);
 
 		if (again < most)

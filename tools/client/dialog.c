@@ -49,25 +49,6 @@ take_path(struct reader *r, uint32_t n)
 	return n == 0 ? (struct span){ "", 0 } : reader_cstr(r, n);
 }
 
-static void
-take_version(struct reader *r, struct dialog_reply *out)
-{
-	uint32_t major = reader_u32(r);
-
-	out->value = reader_u32(r);
-	if (major != RELAY_MAJOR)
-		out->code = RELAY_INVALID_PROTOCOL;
-}
-
-static void
-take_session(struct dialog *d, struct reader *r, struct dialog_reply *out)
-{
-	out->value = reader_u64(r);
-	out->code = reader_u32(r);
-	if (d->minor >= 11)
-		out->path = take_path(r, reader_u32(r));
-}
-
 /* Find only the length of the reply. */
 static void
 take_udp_status(struct reader *r, struct dialog_reply *out)
@@ -87,10 +68,15 @@ take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
 {
 	switch (out->cmd) {
 	case RELAY_CMD_version:
-		take_version(r, out);
+		if (reader_u32(r) != RELAY_MAJOR)
+			out->code = RELAY_INVALID_PROTOCOL;
+		out->value = reader_u32(r);
 		break;
 	case RELAY_CMD_create_session:
-		take_session(d, r, out);
+		out->value = reader_u64(r);
+		out->code = reader_u32(r);
+		if (d->minor >= 11)
+			out->path = take_path(r, reader_u32(r));
 		break;
 	case RELAY_CMD_add_stream:
 		out->value = reader_u64(r);
@@ -130,21 +116,17 @@ take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
 #define REPLY_MAX (16 + RELPATH_MAX)
 #define STATUS_MAX (64 * 1024 * 1024)
 
-static size_t
-longest(uint32_t cmd)
-{
-	return cmd == RELAY_CMD_udp_status ? STATUS_MAX : REPLY_MAX;
-}
-
 static enum status
 take_reply(struct dialog *d, struct dialog_reply *out)
 {
 	const size_t len = buf_len(&d->in);
+	const size_t most = out->cmd == RELAY_CMD_udp_status ? STATUS_MAX
+							     : REPLY_MAX;
 	struct reader r = reader_over(buf_data(&d->in), len);
 
 	take_fields(d, &r, out);
 	if (r.bad)
-		return len < longest(out->cmd) ? E_MORE : E_PROTOCOL;
+		return len < most ? E_MORE : E_PROTOCOL;
 	out->body = reader_over(
 	    buf_data(&d->in), (size_t)(r.p - buf_data(&d->in)));
 	return OK;

@@ -117,38 +117,29 @@ window_ask(struct window *w)
 	w->asked = w->sent;
 }
 
-static void
-halve(struct window *w)
-{
-	w->size = w->size / 2 < WINDOW_LEAST ? WINDOW_LEAST : w->size / 2;
-	w->threshold = w->size;
-	w->cut = w->sent;
-}
-
-static void
-grow(struct window *w, uint64_t confirmed)
-{
-	w->size += w->size < w->threshold ? confirmed
-					  : confirmed * STEP / w->size;
-	if (w->size > WINDOW_MOST)
-		w->size = WINDOW_MOST;
-}
-
 void
 window_answer(struct window *w, bool has_loss, uint64_t missing)
 {
 	const uint64_t before = w->confirmed;
+	uint64_t confirmed;
 
 	assert(w->confirmed <= w->asked && w->asked <= w->sent);
 	if (missing > w->size / 2)
 		missing = w->size / 2;
 	if (w->asked > before + missing)
 		w->confirmed = w->asked - missing;
-	if (!has_loss)
-		grow(w, w->confirmed - before);
-	/* Another loss among bytes sent before the last cut is not news. */
-	else if (w->asked > w->cut)
-		halve(w);
+	confirmed = w->confirmed - before;
+	if (!has_loss) {
+		w->size += w->size < w->threshold ? confirmed
+						  : confirmed * STEP / w->size;
+		w->size = w->size > WINDOW_MOST ? WINDOW_MOST : w->size;
+	} else if (w->asked > w->cut) {
+		/* A loss among bytes sent before the last cut is not news. */
+		w->size /= 2;
+		w->size = w->size < WINDOW_LEAST ? WINDOW_LEAST : w->size;
+		w->threshold = w->size;
+		w->cut = w->sent;
+	}
 }
 
 bool

@@ -30,27 +30,21 @@ map(struct mapped *m, int fd)
 	return OK;
 }
 
-static bool
-may_keep(int fd)
-{
-	struct rlimit limit;
-
-	return fd < MAPPED_FD_MAX && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-	       (rlim_t)fd < limit.rlim_cur / 2;
-}
-
-static enum status
-open_map(struct mapped *m, const char *path, bool is_kept)
+enum status
+mapped_open(struct mapped *m, const char *path, bool is_kept)
 {
 	/* A FIFO must not block us. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
+	struct rlimit limit;
 	enum status st;
 
 	*m = (struct mapped){ 0 };
 	if (fd < 0)
 		return errno == ENOENT ? E_NOENT : E_IO;
 	st = map(m, fd);
-	if (st == OK && is_kept && may_keep(fd)) {
+	if (st == OK && is_kept && fd < MAPPED_FD_MAX &&
+	    getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    (rlim_t)fd < limit.rlim_cur / 2) {
 		m->has_fd = true;
 		m->fd = fd;
 		return OK;
@@ -59,18 +53,6 @@ open_map(struct mapped *m, const char *path, bool is_kept)
 	close(fd);
 	errno = err;
 	return st;
-}
-
-enum status
-mapped_open(struct mapped *m, const char *path)
-{
-	return open_map(m, path, false);
-}
-
-enum status
-mapped_open_kept(struct mapped *m, const char *path)
-{
-	return open_map(m, path, true);
 }
 
 void

@@ -12,17 +12,17 @@
 struct mapped {
 	const uint8_t *p; /* NULL: none, or an empty file */
 	uint64_t n;
-	bool has_fd; /* by mapped_open_kept() */
+	bool has_fd;
 	int fd;
 };
 
 /* E_NOENT: there is no such file. Otherwise E_IO, with errno; EINVAL: it is not
- * a regular file. */
-enum status mapped_open(struct mapped *m, const char *path) MUST_CHECK;
-/* The same, and keep the file open if its descriptor is below MAPPED_FD_MAX and
- * half of the soft limit: enough descriptors are left for everything else. */
+ * a regular file. IS_KEPT: keep the file open if its descriptor is below
+ * MAPPED_FD_MAX and half of the soft limit: enough descriptors are left for
+ * everything else. */
 #define MAPPED_FD_MAX 512
-enum status mapped_open_kept(struct mapped *m, const char *path) MUST_CHECK;
+enum status mapped_open(
+    struct mapped *m, const char *path, bool is_kept) MUST_CHECK;
 void mapped_close(struct mapped *m);
 
 #endif

@@ -233,7 +233,7 @@ open_file(struct convert *c)
 {
 	const char *name = c->options->file;
 	char why[DAT_WHY_MAX];
-	enum status st = mapped_open(&c->file, name);
+	enum status st = mapped_open(&c->file, name, false);
 
 	if (st != OK)
 		return complain(name,

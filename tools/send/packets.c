@@ -218,7 +218,7 @@ walk(struct packets *p)
 static bool
 try_index(struct packets *p, const char *path)
 {
-	if (mapped_open(&p->index, path) != OK ||
+	if (mapped_open(&p->index, path, false) != OK ||
 	    p->index.n < INDEX_HEADER_LEN ||
 	    index_header_decode(p->index.p, &p->index_minor) != OK)
 		return false;
@@ -234,7 +234,7 @@ packets_open(struct packets *p, const char *path, const char *index_path,
 	enum status st;
 
 	*p = (struct packets){ .tsdl = tsdl, .error = "", .stop = stop };
-	if ((st = mapped_open_kept(&p->data, path)) != OK)
+	if ((st = mapped_open(&p->data, path, true)) != OK)
 		return st;
 	if (p->data.n > 0 && try_index(p, index_path))
 		return OK;

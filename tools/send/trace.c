@@ -76,7 +76,7 @@ read_metadata(struct traces *t, struct trace *trace, const char *directory)
 
 	if (st != OK)
 		return st;
-	if (mapped_open(&trace->metadata, path) != OK)
+	if (mapped_open(&trace->metadata, path, false) != OK)
 		return fail_errno(t, path);
 	if (trace->metadata.n > METADATA_MAX)
 		return fail(t, E_LIMIT, path, "larger than a relay accepts");
