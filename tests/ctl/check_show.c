@@ -131,10 +131,10 @@ TEST(times_are_told_in_two_units)
 }
 
 static const struct column columns[] = {
-	{ "NUMBER", COLUMN_NUMBER, 2 },
-	{ "NAME", COLUMN_TEXT, 0 },
-	{ "STATE", COLUMN_WORD, 1 },
-	{ "LOST", COLUMN_NUMBER, 0 },
+	{ "NUMBER", COLUMN_NUMBER, 2, NULL, NULL },
+	{ "NAME", COLUMN_TEXT, 0, NULL, NULL },
+	{ "STATE", COLUMN_WORD, 1, NULL, NULL },
+	{ "LOST", COLUMN_NUMBER, 0, NULL, NULL },
 };
 
 /* A table of two rows in so many columns of a terminal. */

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/ctl/text.h"
@@ -40,6 +41,27 @@ ctl_print_json(const struct ctl *c, const json_t *j)
 		return ctl_fail("cannot write to standard output");
 	putc('\n', stdout);
 	return CTL_OK;
+}
+
+void *
+ctl_memory(void *p)
+{
+	if (p == NULL)
+		exit(ctl_fail("out of memory"));
+	return p;
+}
+
+char *
+ctl_text(const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	return ctl_memory(text);
 }
 
 void

@@ -30,10 +30,15 @@ struct ctl {
 /* "tracepulse: ..." to standard error; returns CTL_FAILED. What is from a peer
  * must be escaped. */
 int ctl_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
-/* What fetch_error() says. */
+/* Print what fetch_error() says. Returns CTL_FAILED. */
 int ctl_fail_fetch(const struct ctl *c);
 /* J for scripts; returns the exit status. */
 int ctl_print_json(const struct ctl *c, const json_t *j);
+
+/* P, or without memory the end of the program. */
+void *ctl_memory(void *p);
+/* A text of the caller's, in printf's words. */
+char *ctl_text(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* A line HOST/NAME, for scripts and completions; none for a name that must be
  * escaped, as nobody could type it. */

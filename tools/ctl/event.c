@@ -142,7 +142,7 @@ put_escaped(const struct terminal *t, const char *before, const char *text)
 {
 	char *escaped = text_escaped(text);
 
-	fprintf(t->out, "%s%s", before, escaped == NULL ? "?" : escaped);
+	fprintf(t->out, "%s%s", before, escaped);
 	free(escaped);
 }
 

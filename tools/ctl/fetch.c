@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "tools/ctl/ctl.h"
 #include "tools/ctl/text.h"
 
 /* 7.85; before, the protocols were bits. */
@@ -165,17 +166,11 @@ set_options(struct fetch *f)
 struct fetch *
 fetch_create(const struct address *a, unsigned timeout_ms)
 {
-	struct fetch *f = calloc(1, sizeof(*f));
+	struct fetch *f = ctl_memory(calloc(1, sizeof(*f)));
 
-	if (f == NULL)
-		return NULL;
 	f->address = a;
 	f->timeout_ms = timeout_ms;
-	f->curl = curl_easy_init();
-	if (f->curl == NULL) {
-		free(f);
-		return NULL;
-	}
+	f->curl = ctl_memory(curl_easy_init());
 	set_options(f);
 	return f;
 }

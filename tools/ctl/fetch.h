@@ -32,7 +32,7 @@ struct fetch;
 /* Once, before the first request. E_NOMEM. */
 enum status fetch_begin(void) MUST_CHECK;
 
-/* For requests to A, which is borrowed. NULL: no memory. */
+/* For requests to A, which is borrowed. */
 struct fetch *fetch_create(const struct address *a, unsigned timeout_ms);
 void fetch_destroy(struct fetch *f); /* NULL is fine */
 

@@ -1,138 +1,89 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse sessions */
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tools/ctl/ctl.h"
 #include "tools/ctl/session.h"
 #include "tools/ctl/table.h"
-#include "tools/ctl/text.h"
+
+/* "active", or why it ended. */
+static void
+cell_state(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	const char *why = answer_text(a, j, "why");
+
+	table_add(
+	    t, TONE_PLAIN, why[0] != '\0' ? why : answer_text(a, j, member));
+}
+
+static void
+cell_kind(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	struct session s;
+
+	session_read(&s, a, (json_t *)(uintptr_t)j);
+	table_add(t, TONE_PLAIN, session_kind(&s));
+}
 
 static const struct column short_columns[] = {
-	{ "NUMBER", COLUMN_NUMBER, 5 },
-	{ "HOST", COLUMN_TEXT, 0 },
-	{ "NAME", COLUMN_TEXT, 0 },
-	{ "STATE", COLUMN_WORD, 3 },
-	{ "AGE", COLUMN_NUMBER, 2 },
-	{ "RECEIVED", COLUMN_NUMBER, 1 },
-	{ "STREAMS", COLUMN_NUMBER, 6 },
-	{ "VIEWERS", COLUMN_NUMBER, 4 },
-	{ "LOST", COLUMN_NUMBER, 0 },
+	{ "NUMBER", COLUMN_NUMBER, 5, "id", table_cell_number },
+	{ "HOST", COLUMN_TEXT, 0, "host", table_cell_text },
+	{ "NAME", COLUMN_TEXT, 0, "name", table_cell_text },
+	{ "STATE", COLUMN_WORD, 3, "state", cell_state },
+	{ "AGE", COLUMN_NUMBER, 2, "duration_seconds", table_cell_duration },
+	{ "RECEIVED", COLUMN_NUMBER, 1, "received_bytes", table_cell_bytes },
+	{ "STREAMS", COLUMN_NUMBER, 6, "open_streams", table_cell_number },
+	{ "VIEWERS", COLUMN_NUMBER, 4, "open_viewers", table_cell_number },
+	{ "LOST", COLUMN_NUMBER, 0, "lost_packets", table_cell_lost },
 };
 
 static const struct column long_columns[] = {
-	{ "NUMBER", COLUMN_NUMBER, 0 },
-	{ "HOST", COLUMN_TEXT, 0 },
-	{ "NAME", COLUMN_TEXT, 0 },
-	{ "STATE", COLUMN_WORD, 0 },
-	{ "BEGAN", COLUMN_WORD, 0 },
-	{ "AGE", COLUMN_NUMBER, 0 },
-	{ "RECEIVED", COLUMN_NUMBER, 0 },
-	{ "PACKETS", COLUMN_NUMBER, 0 },
-	{ "STREAMS", COLUMN_NUMBER, 0 },
-	{ "VIEWERS", COLUMN_NUMBER, 0 },
-	{ "LOST", COLUMN_NUMBER, 0 },
-	{ "HELD", COLUMN_NUMBER, 0 },
-	{ "KIND", COLUMN_WORD, 0 },
-	{ "BY", COLUMN_WORD, 0 },
-	{ "PEER", COLUMN_WORD, 0 },
-	{ "PATH", COLUMN_WORD, 0 },
+	{ "NUMBER", COLUMN_NUMBER, 0, "id", table_cell_number },
+	{ "HOST", COLUMN_TEXT, 0, "host", table_cell_text },
+	{ "NAME", COLUMN_TEXT, 0, "name", table_cell_text },
+	{ "STATE", COLUMN_WORD, 0, "state", cell_state },
+	{ "BEGAN", COLUMN_WORD, 0, "began", table_cell_time },
+	{ "AGE", COLUMN_NUMBER, 0, "duration_seconds", table_cell_duration },
+	{ "RECEIVED", COLUMN_NUMBER, 0, "received_bytes", table_cell_bytes },
+	{ "PACKETS", COLUMN_NUMBER, 0, "received_packets", table_cell_number },
+	{ "STREAMS", COLUMN_NUMBER, 0, "open_streams", table_cell_number },
+	{ "VIEWERS", COLUMN_NUMBER, 0, "open_viewers", table_cell_number },
+	{ "LOST", COLUMN_NUMBER, 0, "lost_packets", table_cell_lost },
+	{ "HELD", COLUMN_NUMBER, 0, "held_bytes", table_cell_bytes },
+	{ "KIND", COLUMN_WORD, 0, NULL, cell_kind },
+	{ "BY", COLUMN_WORD, 0, "transport", table_cell_text },
+	{ "PEER", COLUMN_WORD, 0, "peer", table_cell_text },
+	{ "PATH", COLUMN_WORD, 0, "path", table_cell_text },
 };
 
-static enum tone
-tone_of_lost(uint64_t n)
-{
-	return n > 0 ? TONE_BAD : TONE_PLAIN;
-}
-
-/* "active", or why it ended. */
-static const char *
-state_of(const struct session *s)
-{
-	return s->why[0] != '\0' ? s->why : s->state;
-}
-
 static void
-add_short(struct table *t, const struct session *s)
-{
-	char text[TEXT_UNIT_MAX];
-
-	table_addf(t, TONE_PLAIN, "%" PRIu64, s->id);
-	table_add(t, TONE_PLAIN, s->host);
-	table_add(t, TONE_PLAIN, s->name);
-	table_add(t, TONE_PLAIN, state_of(s));
-	table_add(t, TONE_PLAIN, text_duration(text, s->duration));
-	table_add(t, TONE_PLAIN, text_bytes(text, s->received_bytes));
-	table_addf(t, TONE_PLAIN, "%" PRIu64, s->streams);
-	table_addf(t, TONE_PLAIN, "%" PRIu64, s->viewers);
-	table_addf(
-	    t, tone_of_lost(s->lost_packets), "%" PRIu64, s->lost_packets);
-}
-
-static void
-add_long(struct table *t, const struct session *s)
-{
-	char text[TEXT_UNIT_MAX];
-
-	table_addf(t, TONE_PLAIN, "%" PRIu64, s->id);
-	table_add(t, TONE_PLAIN, s->host);
-	table_add(t, TONE_PLAIN, s->name);
-	table_add(t, TONE_PLAIN, state_of(s));
-	table_add(t, TONE_PLAIN, text_time(text, s->began));
-	table_add(t, TONE_PLAIN, text_duration(text, s->duration));
-	table_add(t, TONE_PLAIN, text_bytes(text, s->received_bytes));
-	table_addf(t, TONE_PLAIN, "%" PRIu64, s->received_packets);
-	table_addf(t, TONE_PLAIN, "%" PRIu64, s->streams);
-	table_addf(t, TONE_PLAIN, "%" PRIu64, s->viewers);
-	table_addf(
-	    t, tone_of_lost(s->lost_packets), "%" PRIu64, s->lost_packets);
-	table_add(t, TONE_PLAIN, text_bytes(text, s->held_bytes));
-	table_add(t, TONE_PLAIN, session_kind(s));
-	table_add(t, TONE_PLAIN, s->transport);
-	table_add(t, TONE_PLAIN, s->peer);
-	table_add(t, TONE_PLAIN, s->path);
-}
-
-static int
 print_list(const struct ctl *c, const struct sessions *s)
 {
-	const bool is_long = c->options.is_long;
-	/* What asks for all columns takes longer lines for them. */
 	struct terminal to = c->terminal;
-	bool lacks_memory;
+	struct answer a = { 0 };
 	struct table t;
 
 	if (s->n == 0) {
 		fprintf(stderr, "tracepulse: no sessions%s\n",
 		    c->options.all ? ""
 				   : " are open (those that ended: --all)");
-		return CTL_OK;
+		return;
 	}
-	if (is_long) {
-		to.columns = 0;
+	if (c->options.is_long) {
+		to.columns = 0; /* lines may be longer than the terminal */
 		table_begin(&t, long_columns, ARRAY_LEN(long_columns));
 	} else {
 		table_begin(&t, short_columns, ARRAY_LEN(short_columns));
 	}
 	for (size_t i = 0; i < s->n; i++)
-		(is_long ? add_long : add_short)(&t, &s->all[i]);
-	lacks_memory = t.lacks_memory;
-	if (!lacks_memory)
-		table_print(&t, &to, 0, SIZE_MAX);
+		table_add_object(&t, &a, s->all[i].json);
+	table_print(&t, &to, 0, SIZE_MAX);
 	table_free(&t);
 	if (s->has_more)
 		fprintf(stderr, "tracepulse: there are more than these %zu\n",
 		    s->n);
-	return lacks_memory ? ctl_fail("out of memory") : CTL_OK;
-}
-
-static int
-print_names(const struct sessions *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		ctl_print_name(s->all[i].host, s->all[i].name);
-	return CTL_OK;
 }
 
 int
@@ -140,14 +91,16 @@ command_sessions(struct ctl *c)
 {
 	const struct ctl_options *o = &c->options;
 	struct sessions s;
-	int status;
+	int status = CTL_OK;
 
 	if (sessions_load(c, o->all ? NULL : "active", o->host, &s) != OK)
 		return ctl_fail_fetch(c);
 	if (o->json)
 		status = ctl_print_json(c, s.answer);
-	else
-		status = o->names ? print_names(&s) : print_list(c, &s);
+	else if (!o->names)
+		print_list(c, &s);
+	for (size_t i = 0; i < s.n && o->names && !o->json; i++)
+		ctl_print_name(s.all[i].host, s.all[i].name);
 	sessions_free(&s);
 	return status;
 }

@@ -39,8 +39,6 @@ main(int argc, char **argv)
 		return ctl_fail("out of memory");
 	terminal_open(&c.terminal);
 	c.fetch = fetch_create(&c.options.address, c.options.timeout_ms);
-	if (c.fetch == NULL)
-		return ctl_fail("out of memory");
 	status = end_output(commands[c.options.command](&c));
 	fetch_destroy(c.fetch);
 	return status;

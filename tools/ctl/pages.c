@@ -2,53 +2,45 @@
 #include "tools/ctl/pages.h"
 
 #include <curl/curl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tools/ctl/ctl.h"
 
 char *
 pages_query(const char *name, const char *text)
 {
-	char *escaped = NULL, *out = NULL;
+	char *escaped, *out;
 
 	if (text == NULL)
-		return strdup("");
-	escaped = curl_easy_escape(NULL, text, 0);
-	if (escaped != NULL && asprintf(&out, "&%s=%s", name, escaped) < 0)
-		out = NULL;
+		return ctl_text("%s", "");
+	escaped = ctl_memory(curl_easy_escape(NULL, text, 0));
+	out = ctl_text("&%s=%s", name, escaped);
 	curl_free(escaped);
 	return out;
 }
 
-/* Where the page behind J begins, for the query; NULL: there is none, or no
- * memory. */
+/* Where the page after J begins, for the query; NULL: there is none. */
 static char *
 next_page(const json_t *j)
 {
 	const json_t *next = json_object_get(j, "next");
-	char number[32];
 
 	if (json_is_string(next))
 		return pages_query("after", json_string_value(next));
-	if (!json_is_integer(next))
-		return NULL;
-	snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
-	    json_integer_value(next));
-	return pages_query("after", number);
+	return json_is_integer(next) ? ctl_text("&after=%" JSON_INTEGER_FORMAT,
+					   json_integer_value(next))
+				     : NULL;
 }
 
 static enum status
 fetch_page(struct fetch *f, const char *path, const char *query,
     const char *after, json_t **out)
 {
-	char *whole;
-	enum status st;
+	char *whole = ctl_text(
+	    "%s?limit=%d%s%s", path, PAGES_ENTRIES, query, after);
+	enum status st = fetch_json(f, whole, false, out);
 
-	if (asprintf(&whole, "%s?limit=%d%s%s", path, PAGES_ENTRIES, query,
-		after) < 0)
-		return E_NOMEM;
-	st = fetch_json(f, whole, false, out);
 	free(whole);
 	return st;
 }

@@ -24,7 +24,7 @@ enum status pages_fetch(struct fetch *f, const char *path, const char *name,
     const char *query, json_t **out) MUST_CHECK;
 
 /* "&NAME=TEXT", escaped, in memory of its own; "" for a TEXT that is NULL.
- * NULL: no memory. */
+ */
 char *pages_query(const char *name, const char *text);
 
 #endif

@@ -18,15 +18,10 @@ is_live(const struct session *s)
 static bool
 is_like(const struct session *s, const char *pattern)
 {
-	const size_t n = strlen(s->host) + strlen(s->name) + 2;
-	char *whole = malloc(n);
-	bool is;
+	char *whole = ctl_text("%s/%s", s->host, s->name);
+	const bool is = fnmatch(pattern, s->name, 0) == 0 ||
+			fnmatch(pattern, whole, 0) == 0;
 
-	if (whole == NULL)
-		return false;
-	snprintf(whole, n, "%s/%s", s->host, s->name);
-	is = fnmatch(pattern, s->name, 0) == 0 ||
-	     fnmatch(pattern, whole, 0) == 0;
 	free(whole);
 	return is;
 }
@@ -188,9 +183,8 @@ pick_sessions(const struct ctl *c, const struct sessions *s, struct picked *out)
 	char *const *operands = c->options.operands;
 	int status = CTL_OK;
 
-	*out = (struct picked){ .all = calloc(s->n + 1, sizeof(*out->all)) };
-	if (out->all == NULL)
-		return ctl_fail("out of memory");
+	*out = (struct picked){ .all = ctl_memory(
+				    calloc(s->n + 1, sizeof(*out->all))) };
 	for (size_t i = 0; i < c->options.n_operands && status == CTL_OK; i++)
 		status = pick_one(c, s, operands[i], out);
 	if (c->options.n_operands == 0)

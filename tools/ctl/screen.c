@@ -15,6 +15,7 @@
 #define END "\033[?7h\033[?25h\033[?1049l"
 
 static struct termios before;
+static bool is_open;
 static volatile sig_atomic_t is_over, is_stopping;
 
 static void
@@ -95,13 +96,17 @@ screen_open(void)
 	is_over = is_stopping = 0;
 	catch_signals();
 	enter();
+	is_open = true;
+	(void)atexit(screen_close);
 	return OK;
 }
 
 void
 screen_close(void)
 {
-	leave();
+	if (is_open)
+		leave();
+	is_open = false;
 }
 
 void

@@ -14,9 +14,10 @@
 #define CANDIDATES_MAX 20
 
 void
-session_read(struct session *s, struct answer *a, const json_t *j)
+session_read(struct session *s, struct answer *a, json_t *j)
 {
 	*s = (struct session){
+		.json = j,
 		.id = answer_number(a, j, "id"),
 		.host = answer_text(a, j, "host"),
 		.name = answer_text(a, j, "name"),
@@ -64,14 +65,12 @@ static enum status
 read_all(struct sessions *s, struct answer *a)
 {
 	const json_t *list = answer_array(a, s->answer, "sessions");
-	const json_t *j;
+	json_t *j;
 	size_t i;
 
 	s->n = json_array_size(list);
 	s->has_more = json_is_integer(json_object_get(s->answer, "next"));
-	s->all = calloc(s->n + 1, sizeof(*s->all));
-	if (s->all == NULL)
-		return E_NOMEM;
+	s->all = ctl_memory(calloc(s->n + 1, sizeof(*s->all)));
 	json_array_foreach(list, i, j) session_read(&s->all[i], a, j);
 	qsort(s->all, s->n, sizeof(*s->all), compare_ids);
 	return list == NULL || a->wrong != NULL ? E_MALFORMED : OK;
@@ -82,17 +81,14 @@ sessions_load(
     struct ctl *c, const char *state, const char *host, struct sessions *out)
 {
 	char *by_state = pages_query("state", state);
-	char *by_host = pages_query("host", host), *query = NULL;
+	char *by_host = pages_query("host", host);
+	char *query = ctl_text("%s%s", by_state, by_host);
 	struct answer a = { 0 };
-	enum status st = E_NOMEM;
+	enum status st;
 
 	*out = (struct sessions){ 0 };
-	if (by_state != NULL && by_host != NULL &&
-	    asprintf(&query, "%s%s", by_state, by_host) < 0)
-		query = NULL;
-	if (query != NULL)
-		st = pages_fetch(c->fetch, "/api/v1/sessions", "sessions",
-		    query, &out->answer);
+	st = pages_fetch(
+	    c->fetch, "/api/v1/sessions", "sessions", query, &out->answer);
 	if (st == OK) {
 		st = read_all(out, &a);
 		if (st == E_MALFORMED)
@@ -133,29 +129,21 @@ print_candidates(
     const struct ctl *c, const struct sessions *s, const char *text)
 {
 	static const struct column columns[] = {
-		{ "NUMBER", COLUMN_NUMBER, 0 },
-		{ "HOST", COLUMN_TEXT, 0 },
-		{ "NAME", COLUMN_TEXT, 0 },
-		{ "STATE", COLUMN_WORD, 0 },
-		{ "BEGAN", COLUMN_WORD, 1 },
+		{ "NUMBER", COLUMN_NUMBER, 0, "id", table_cell_number },
+		{ "HOST", COLUMN_TEXT, 0, "host", table_cell_text },
+		{ "NAME", COLUMN_TEXT, 0, "name", table_cell_text },
+		{ "STATE", COLUMN_WORD, 0, "state", table_cell_text },
+		{ "BEGAN", COLUMN_WORD, 1, "began", table_cell_time },
 	};
 	struct terminal to = { .out = stderr, .columns = c->terminal.columns };
-	char time[TEXT_UNIT_MAX];
+	struct answer a = { 0 };
 	struct table t;
 
 	table_begin(&t, columns, ARRAY_LEN(columns));
 	/* The newest first, as these are meant most often. */
-	for (size_t i = s->n; i-- > 0 && table_rows(&t) < CANDIDATES_MAX;) {
-		const struct session *one = &s->all[i];
-
-		if (!session_is_called(one, text))
-			continue;
-		table_addf(&t, TONE_PLAIN, "%" PRIu64, one->id);
-		table_add(&t, TONE_PLAIN, one->host);
-		table_add(&t, TONE_PLAIN, one->name);
-		table_add(&t, TONE_PLAIN, one->state);
-		table_add(&t, TONE_PLAIN, text_time(time, one->began));
-	}
+	for (size_t i = s->n; i-- > 0 && table_rows(&t) < CANDIDATES_MAX;)
+		if (session_is_called(&s->all[i], text))
+			table_add_object(&t, &a, s->all[i].json);
 	table_print(&t, &to, 0, SIZE_MAX);
 	table_free(&t);
 }

@@ -13,8 +13,8 @@
 #include "tools/ctl/ctl.h"
 
 struct session {
+	json_t *json; /* borrowed from the answer, like all strings */
 	uint64_t id;
-	/* Borrowed from the answer. */
 	const char *host, *name, *state, *why, *why_text, *path, *peer,
 	    *transport;
 	bool is_active, is_snapshot;
@@ -36,7 +36,7 @@ struct sessions {
 };
 
 /* From J, one session of an answer. */
-void session_read(struct session *s, struct answer *a, const json_t *j);
+void session_read(struct session *s, struct answer *a, json_t *j);
 
 /* STATE: "active", "closed"; NULL: both. HOST: NULL: any. Fails as
  * fetch_json() does, with fetch_error(). */

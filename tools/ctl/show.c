@@ -63,66 +63,29 @@ print_session(const struct ctl *c, const struct session *s)
 		: "");
 }
 
+static const struct column stream_columns[] = {
+	{ "STREAM", COLUMN_TEXT, 0, "name", table_cell_text },
+	{ "WRITTEN", COLUMN_NUMBER, 0, "written_bytes", table_cell_bytes },
+	{ "PACKETS", COLUMN_NUMBER, 2, "written_packets", table_cell_number },
+	{ "HELD", COLUMN_NUMBER, 1, "held_bytes", table_cell_bytes },
+	{ "LOST", COLUMN_NUMBER, 0, "lost_packets", table_cell_lost },
+};
+static const struct column viewer_columns[] = {
+	{ "VIEWER", COLUMN_TEXT, 0, "peer", table_cell_text },
+	{ "STREAMS", COLUMN_NUMBER, 1, "streams", table_cell_number },
+	{ "MISSED", COLUMN_NUMBER, 0, "lost_packets", table_cell_number },
+};
+
 static void
-print_streams(const struct ctl *c, struct answer *a, const json_t *list)
+print_table(const struct ctl *c, struct answer *a, const json_t *list,
+    const struct column *columns, unsigned n)
 {
-	static const struct column columns[] = {
-		{ "STREAM", COLUMN_TEXT, 0 },
-		{ "WRITTEN", COLUMN_NUMBER, 0 },
-		{ "PACKETS", COLUMN_NUMBER, 2 },
-		{ "HELD", COLUMN_NUMBER, 1 },
-		{ "LOST", COLUMN_NUMBER, 0 },
-	};
-	char text[TEXT_UNIT_MAX];
-	const json_t *j;
 	struct table t;
-	uint64_t lost;
-	size_t i;
 
 	if (json_array_size(list) == 0)
 		return;
-	table_begin(&t, columns, ARRAY_LEN(columns));
-	json_array_foreach(list, i, j)
-	{
-		lost = answer_number(a, j, "lost_packets");
-		table_add(&t, TONE_PLAIN, answer_text(a, j, "name"));
-		table_add(&t, TONE_PLAIN,
-		    text_bytes(text, answer_number(a, j, "written_bytes")));
-		table_addf(&t, TONE_PLAIN, "%" PRIu64,
-		    answer_number(a, j, "written_packets"));
-		table_add(&t, TONE_PLAIN,
-		    text_bytes(text, answer_number(a, j, "held_bytes")));
-		table_addf(
-		    &t, lost > 0 ? TONE_BAD : TONE_PLAIN, "%" PRIu64, lost);
-	}
-	putc('\n', c->terminal.out);
-	table_print(&t, &c->terminal, 0, SIZE_MAX);
-	table_free(&t);
-}
-
-static void
-print_viewers(const struct ctl *c, struct answer *a, const json_t *list)
-{
-	static const struct column columns[] = {
-		{ "VIEWER", COLUMN_TEXT, 0 },
-		{ "STREAMS", COLUMN_NUMBER, 1 },
-		{ "MISSED", COLUMN_NUMBER, 0 },
-	};
-	const json_t *j;
-	struct table t;
-	size_t i;
-
-	if (json_array_size(list) == 0)
-		return;
-	table_begin(&t, columns, ARRAY_LEN(columns));
-	json_array_foreach(list, i, j)
-	{
-		table_add(&t, TONE_PLAIN, answer_text(a, j, "peer"));
-		table_addf(
-		    &t, TONE_PLAIN, "%" PRIu64, answer_number(a, j, "streams"));
-		table_addf(&t, TONE_PLAIN, "%" PRIu64,
-		    answer_number(a, j, "lost_packets"));
-	}
+	table_begin(&t, columns, n);
+	table_add_list(&t, a, list);
 	putc('\n', c->terminal.out);
 	table_print(&t, &c->terminal, 0, SIZE_MAX);
 	table_free(&t);
@@ -142,7 +105,7 @@ print_messages(const struct ctl *c, struct answer *a, const json_t *list)
 }
 
 static int
-print_all(struct ctl *c, const json_t *j)
+print_all(struct ctl *c, json_t *j)
 {
 	struct answer a = { 0 };
 	struct session s;
@@ -150,8 +113,10 @@ print_all(struct ctl *c, const json_t *j)
 	session_read(&s, &a, j);
 	print_session(c, &s);
 	print_figures(c, &s, answer_object(&a, j, "lost_by_cause"));
-	print_streams(c, &a, answer_array(&a, j, "streams"));
-	print_viewers(c, &a, answer_array(&a, j, "viewers"));
+	print_table(c, &a, answer_array(&a, j, "streams"), stream_columns,
+	    ARRAY_LEN(stream_columns));
+	print_table(c, &a, answer_array(&a, j, "viewers"), viewer_columns,
+	    ARRAY_LEN(viewer_columns));
 	print_messages(c, &a, answer_array(&a, j, "messages"));
 	if (a.wrong == NULL)
 		return CTL_OK;

@@ -12,36 +12,44 @@
 #include "tools/ctl/table.h"
 #include "tools/ctl/text.h"
 
-#define NS_PER_SECOND 1000000000
 /* A vacuum deletes thousands of files before it answers. */
 #define VACUUM_MS (10u * 60 * 1000)
 
-static const struct column stored_columns[] = {
-	{ "SIZE", COLUMN_NUMBER, 0 },
-	{ "ENDED", COLUMN_WORD, 2 },
-	{ "KEPT", COLUMN_WORD, 1 },
-	{ "KIND", COLUMN_WORD, 4 },
-	{ "STATE", COLUMN_WORD, 3 },
-	{ "PATH", COLUMN_TEXT, 0 },
-};
+static void
+cell_kept(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	table_add(t, TONE_PLAIN, answer_bool(a, j, member) ? "kept" : "");
+}
 
 static void
-add_stored(struct table *t, struct answer *a, const json_t *j)
+cell_readable(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
 {
-	char text[TEXT_UNIT_MAX];
-
-	table_add(
-	    t, TONE_PLAIN, text_bytes(text, answer_number(a, j, "bytes")));
-	table_add(t, TONE_PLAIN,
-	    text_time(text, answer_number(a, j, "end_ns") / NS_PER_SECOND));
-	table_add(t, TONE_PLAIN, answer_bool(a, j, "kept") ? "kept" : "");
-	table_add(t, TONE_PLAIN, answer_text(a, j, "kind"));
-	/* Relays before do not say it. */
+	/* Older relays do not report it. */
 	if (json_is_true(json_object_get(j, "unreadable")))
 		table_add(t, TONE_BAD, "unreadable");
 	else
-		table_add(t, TONE_PLAIN, answer_text(a, j, "state"));
-	table_add(t, TONE_PLAIN, answer_text(a, j, "path"));
+		table_add(t, TONE_PLAIN, answer_text(a, j, member));
+}
+
+static const struct column stored_columns[] = {
+	{ "SIZE", COLUMN_NUMBER, 0, "bytes", table_cell_bytes },
+	{ "ENDED", COLUMN_WORD, 2, "end_ns", table_cell_time_ns },
+	{ "KEPT", COLUMN_WORD, 1, "kept", cell_kept },
+	{ "KIND", COLUMN_WORD, 4, "kind", table_cell_text },
+	{ "STATE", COLUMN_WORD, 3, "state", cell_readable },
+	{ "PATH", COLUMN_TEXT, 0, "path", table_cell_text },
+};
+
+/* CTL_FAILED: a member was invalid, which is printed. */
+static int
+check_answer(const struct ctl *c, const struct answer *a)
+{
+	if (a->wrong == NULL)
+		return CTL_OK;
+	(void)fetch_refuse(c->fetch, a->wrong);
+	return ctl_fail_fetch(c);
 }
 
 static int
@@ -55,23 +63,17 @@ print_stored(struct ctl *c, const json_t *all)
 	size_t i;
 
 	table_begin(&t, stored_columns, ARRAY_LEN(stored_columns));
-	json_array_foreach(list, i, j)
-	{
-		add_stored(&t, &a, j);
-		bytes += answer_number(&a, j, "bytes");
-	}
-	if (a.wrong == NULL && !t.lacks_memory && i > 0) {
+	table_add_list(&t, &a, list);
+	json_array_foreach(list, i, j) bytes += answer_number(&a, j, "bytes");
+	if (a.wrong == NULL && i > 0) {
 		table_print(&t, &c->terminal, 0, SIZE_MAX);
 		fprintf(c->terminal.out, "%s, %s\n",
 		    text_count(count, i, "trace"), text_bytes(text, bytes));
-	} else if (a.wrong == NULL && !t.lacks_memory) {
+	} else if (a.wrong == NULL) {
 		fprintf(stderr, "tracepulse: nothing is stored\n");
 	}
 	table_free(&t);
-	if (a.wrong == NULL)
-		return CTL_OK;
-	(void)fetch_refuse(c->fetch, a.wrong);
-	return ctl_fail_fetch(c);
+	return check_answer(c, &a);
 }
 
 static int
@@ -92,9 +94,8 @@ load_stored(
     const struct ctl *c, const char *name, const char *text, json_t **out)
 {
 	char *query = pages_query(name, text);
-	enum status st = query == NULL ? E_NOMEM
-				       : pages_fetch(c->fetch, "/api/v1/stored",
-					     "stored", query, out);
+	enum status st = pages_fetch(
+	    c->fetch, "/api/v1/stored", "stored", query, out);
 
 	free(query);
 	return st;
@@ -151,47 +152,38 @@ go_to_admin(struct ctl *c, unsigned timeout_ms)
 		return ctl_fail("this relay has no admin socket");
 	fetch_destroy(c->fetch);
 	c->fetch = fetch_create(&c->admin, timeout_ms);
-	return c->fetch == NULL ? ctl_fail("out of memory") : CTL_OK;
+	return CTL_OK;
 }
 
 static int
 print_deleted(struct ctl *c, const json_t *j)
 {
 	static const struct column columns[] = {
-		{ "SIZE", COLUMN_NUMBER, 0 },
-		{ "ENDED", COLUMN_WORD, 1 },
-		{ "WHY", COLUMN_WORD, 2 },
-		{ "PATH", COLUMN_TEXT, 0 },
+		{ "SIZE", COLUMN_NUMBER, 0, "bytes", table_cell_bytes },
+		{ "ENDED", COLUMN_WORD, 1, "end_ns", table_cell_time_ns },
+		{ "WHY", COLUMN_WORD, 2, "reason", table_cell_text },
+		{ "PATH", COLUMN_TEXT, 0, "path", table_cell_text },
 	};
 	struct answer a = { 0 };
-	const json_t *list = answer_array(&a, j, "deleted"), *one;
+	const json_t *list = answer_array(&a, j, "deleted");
+	const size_t n = json_array_size(list);
 	char text[TEXT_UNIT_MAX], free[TEXT_UNIT_MAX];
 	const char *what;
 	struct table t;
-	size_t i;
 
 	table_begin(&t, columns, ARRAY_LEN(columns));
-	json_array_foreach(list, i, one)
-	{
-		table_add(&t, TONE_PLAIN,
-		    text_bytes(text, answer_number(&a, one, "bytes")));
-		table_add(&t, TONE_PLAIN,
-		    text_time(text,
-			answer_number(&a, one, "end_ns") / NS_PER_SECOND));
-		table_add(&t, TONE_PLAIN, answer_text(&a, one, "reason"));
-		table_add(&t, TONE_PLAIN, answer_text(&a, one, "path"));
-	}
+	table_add_list(&t, &a, list);
 	status_print_limits(c, answer_object(&a, j, "limits"));
 	ctl_line(c, "Disk", TONE_PLAIN, "traces take %s, %s are free",
 	    text_bytes(text, answer_number(&a, j, "use_bytes")),
 	    text_bytes(free, answer_number(&a, j, "free_bytes")));
 	what = answer_bool(&a, j, "dry_run") ? "Would go" : "Deleted";
-	if (i == 0)
+	if (n == 0)
 		ctl_line(c, what, TONE_HEAD, "nothing");
 	else
-		ctl_line(c, what, TONE_HEAD, "%zu, %s", i,
+		ctl_line(c, what, TONE_HEAD, "%zu, %s", n,
 		    text_bytes(text, answer_number(&a, j, "deleted_bytes")));
-	if (i > 0)
+	if (n > 0)
 		table_print(&t, &c->terminal, 0, SIZE_MAX);
 	table_free(&t);
 	if (answer_bool(&a, j, "has_more"))
@@ -199,10 +191,7 @@ print_deleted(struct ctl *c, const json_t *j)
 	if (json_is_false(json_object_get(j, "done")))
 		fprintf(stderr, "tracepulse: the relay goes on with it; see "
 				"tracepulse events\n");
-	if (a.wrong == NULL)
-		return CTL_OK;
-	(void)fetch_refuse(c->fetch, a.wrong);
-	return ctl_fail_fetch(c);
+	return check_answer(c, &a);
 }
 
 int
@@ -253,15 +242,11 @@ choose_stored(struct answer *a, const json_t *all, const char *text)
 static json_t *
 keep_one(struct ctl *c, const char *path)
 {
-	char *query = pages_query("path", path), *whole = NULL;
+	char *query = pages_query("path", path);
+	char *whole = ctl_text(
+	    "/api/v1/keep?keep=%d%s", c->options.no ? 0 : 1, query);
 	json_t *j = NULL;
 
-	if (query == NULL || asprintf(&whole, "/api/v1/keep?keep=%d%s",
-				 c->options.no ? 0 : 1, query) < 0) {
-		free(query);
-		(void)ctl_fail("out of memory");
-		return NULL;
-	}
 	if (fetch_json(c->fetch, whole, true, &j) != OK)
 		(void)ctl_fail_fetch(c);
 	free(query);

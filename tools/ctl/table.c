@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ctl/table.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
+#include "tools/ctl/ctl.h"
 #include "tools/ctl/text.h"
 
 #define BETWEEN "  "
@@ -27,32 +31,16 @@ table_free(struct table *t)
 	*t = (struct table){ 0 };
 }
 
-static bool
-make_room(struct table *t)
-{
-	const size_t room = t->room == 0 ? 64 : t->room * 2;
-	struct table_cell *cells;
-
-	if (t->n_cells < t->room)
-		return true;
-	cells = reallocarray(t->cells, room, sizeof(*cells));
-	if (cells == NULL)
-		return false;
-	t->cells = cells;
-	t->room = room;
-	return true;
-}
-
 void
 table_add(struct table *t, enum tone tone, const char *text)
 {
-	char *escaped = make_room(t) ? text_escaped(text) : NULL;
-
-	if (escaped == NULL) {
-		t->lacks_memory = true;
-		return;
+	if (t->n_cells == t->space) {
+		t->space = t->space == 0 ? 64 : t->space * 2;
+		t->cells = ctl_memory(
+		    reallocarray(t->cells, t->space, sizeof(*t->cells)));
 	}
-	t->cells[t->n_cells++] = (struct table_cell){ escaped, tone };
+	t->cells[t->n_cells++] = (struct table_cell){ text_escaped(text),
+		tone };
 }
 
 void
@@ -65,6 +53,83 @@ table_addf(struct table *t, enum tone tone, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	table_add(t, tone, text);
+}
+
+void
+table_cell_text(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	table_add(t, TONE_PLAIN, answer_text(a, j, member));
+}
+
+void
+table_cell_number(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	table_addf(t, TONE_PLAIN, "%" PRIu64, answer_number(a, j, member));
+}
+
+void
+table_cell_lost(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	const uint64_t n = answer_number(a, j, member);
+
+	table_addf(t, n > 0 ? TONE_BAD : TONE_PLAIN, "%" PRIu64, n);
+}
+
+void
+table_cell_bytes(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	char text[TEXT_UNIT_MAX];
+
+	table_add(t, TONE_PLAIN, text_bytes(text, answer_number(a, j, member)));
+}
+
+void
+table_cell_time(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	char text[TEXT_UNIT_MAX];
+
+	table_add(t, TONE_PLAIN, text_time(text, answer_number(a, j, member)));
+}
+
+void
+table_cell_time_ns(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	char text[TEXT_UNIT_MAX];
+
+	table_add(t, TONE_PLAIN,
+	    text_time(text, answer_number(a, j, member) / NS_PER_S));
+}
+
+void
+table_cell_duration(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	char text[TEXT_UNIT_MAX];
+
+	table_add(
+	    t, TONE_PLAIN, text_duration(text, answer_real(a, j, member)));
+}
+
+void
+table_add_object(struct table *t, struct answer *a, const json_t *j)
+{
+	for (unsigned c = 0; c < t->n_columns; c++)
+		t->columns[c].cell(t, a, j, t->columns[c].member);
+}
+
+void
+table_add_list(struct table *t, struct answer *a, const json_t *list)
+{
+	const json_t *j;
+	size_t i;
+
+	json_array_foreach(list, i, j) table_add_object(t, a, j);
 }
 
 size_t
@@ -165,11 +230,12 @@ put_cell(const struct terminal *to, enum tone tone, const char *text,
 {
 	const unsigned w = text_width(text);
 	const unsigned blanks = w < width ? width - w : 0;
-	char *cut;
 
 	if (column->kind == COLUMN_NUMBER)
 		put_blanks(to, blanks);
-	if (w > width && (cut = strdup(text)) != NULL) {
+	if (w > width) {
+		char *cut = ctl_memory(strdup(text));
+
 		cut[text_fit(cut, width - 1)] = '\0';
 		terminal_put(to, tone, cut);
 		put_blanks(to, width - 1 - text_width(cut));

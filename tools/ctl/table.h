@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table for people: columns that are aligned and that fit the terminal. Where
- * there is less room than they take, those that may be narrower become so, then
- * the least important are left out. Any thread.
+ * A table for people: columns are aligned and fit the terminal. If there is not
+ * enough space, those that may be narrower become so, then the least important
+ * are left out. Any thread.
  */
 #ifndef TOOLS_CTL_TABLE_H
 #define TOOLS_CTL_TABLE_H
 
-#include <stdbool.h>
+#include <jansson.h>
 #include <stddef.h>
 
 #include "common/compiler.h"
+#include "tools/ctl/answer.h"
 #include "tools/ctl/terminal.h"
 
 #define TABLE_COLUMNS_MAX 20
-/* A column that becomes narrower keeps so much. */
+/* A column does not become narrower than this. */
 #define TABLE_NARROW 10
 
 enum column_kind {
@@ -23,10 +24,19 @@ enum column_kind {
 	COLUMN_NUMBER, /* at the right, whole */
 };
 
+struct table;
+
+/* Adds the cell of a column: of MEMBER of the object J, in most cases. */
+typedef void table_cell_fn(
+    struct table *t, struct answer *a, const json_t *j, const char *member);
+
 struct column {
 	const char *head;
 	enum column_kind kind;
 	unsigned rank; /* the highest is left out first; 0: never */
+	/* For table_add_object(). */
+	const char *member;
+	table_cell_fn *cell;
 };
 
 struct table_cell {
@@ -38,24 +48,29 @@ struct table {
 	const struct column *columns; /* borrowed */
 	unsigned n_columns;
 	struct table_cell *cells; /* row by row */
-	size_t n_cells, room;
-	bool lacks_memory;
+	size_t n_cells, space;
 };
 
 void table_begin(struct table *t, const struct column *columns, unsigned n);
 void table_free(struct table *t);
 
-/* The next cell, from the left to the right, row after row. TEXT is escaped
- * here. */
+/* Add the next cell, from left to right, row after row. TEXT is escaped. */
 void table_add(struct table *t, enum tone tone, const char *text);
-/* The same; what is made of FMT is cut at 255 bytes. */
+/* The same, in printf's words, cut at 255 bytes. */
 void table_addf(struct table *t, enum tone tone, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
+/* A row: the cells of all columns, from the object J. */
+void table_add_object(struct table *t, struct answer *a, const json_t *j);
+/* A row for each object of LIST. */
+void table_add_list(struct table *t, struct answer *a, const json_t *list);
+table_cell_fn table_cell_text, table_cell_number, table_cell_bytes,
+    table_cell_time, table_cell_duration, table_cell_lost;
+table_cell_fn table_cell_time_ns; /* nanoseconds */
+
 size_t table_rows(const struct table *t);
 
-/* MOST: so many rows; they begin with the row FIRST. The head is a line before
- * them. */
+/* Print the heads, then at most MOST rows from row FIRST on. */
 void table_print(const struct table *t, const struct terminal *to, size_t first,
     size_t most);
 

@@ -13,6 +13,7 @@
 #include <wctype.h>
 
 #include "common/utf8.h"
+#include "tools/ctl/ctl.h"
 
 /* The character at *S, which moves past it. UINT32_MAX: a byte that is not
  * UTF-8. */
@@ -26,26 +27,15 @@ next_character(const char **s)
 	return c;
 }
 
-static bool
-is_utf8_locale(void)
-{
-	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
-static bool
-can_be_shown(uint32_t c)
-{
-	if (c == UINT32_MAX || utf8_is_hidden(c))
-		return false;
-	return c < 0x80 || (is_utf8_locale() && iswprint((wint_t)c) &&
-			       wcwidth((wchar_t)c) >= 0);
-}
-
-/* How the character from FROM to TO is shown; the length. */
+/* How the character from FROM to TO is shown; returns the length. */
 static size_t
 shape(char out[UTF8_ESCAPE_SIZE], uint32_t c, const char *from, const char *to)
 {
-	if (!can_be_shown(c))
+	const bool has_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+
+	if (c == UINT32_MAX || utf8_is_hidden(c) ||
+	    (c >= 0x80 &&
+		(!has_utf8 || !iswprint((wint_t)c) || wcwidth((wchar_t)c) < 0)))
 		return utf8_escape(out, c, *from);
 	memcpy(out, from, (size_t)(to - from));
 	return (size_t)(to - from);
@@ -77,13 +67,10 @@ text_escaped(const char *s)
 {
 	/* A byte becomes 4 at most; the two of a character \u00a0, 6. */
 	const size_t n = strlen(s) * 4 + 1;
-	char *out = malloc(n), *less;
+	char *out = ctl_memory(malloc(n));
 
-	if (out == NULL)
-		return NULL;
 	text_escape(out, n, s);
-	less = realloc(out, strlen(out) + 1);
-	return less == NULL ? out : less;
+	return ctl_memory(realloc(out, strlen(out) + 1));
 }
 
 void

@@ -19,7 +19,7 @@
  * \xff; a backslash stays. What does not fit is cut off. Returns OUT.
  */
 char *text_escape(char *out, size_t n, const char *s);
-/* The same in memory of its own, which is the caller's. NULL: no memory. */
+/* The same in memory of its own, which is the caller's. */
 char *text_escaped(const char *s);
 /* Control bytes of S become question marks. */
 void text_make_plain(char *s);

@@ -35,16 +35,26 @@ struct top {
 	bool is_lost; /* the relay did not answer; fetch_error() says why */
 };
 
+static void
+cell_rate(
+    struct table *t, struct answer *a, const json_t *j, const char *member)
+{
+	const double rate = answer_real(a, j, member);
+	char text[TEXT_UNIT_MAX];
+
+	table_add(t, TONE_PLAIN, rate < 0 ? "-" : text_rate(text, rate));
+}
+
 static const struct column top_columns[] = {
-	{ "NUMBER", COLUMN_NUMBER, 6 },
-	{ "HOST", COLUMN_TEXT, 3 },
-	{ "NAME", COLUMN_TEXT, 0 },
-	{ "RATE", COLUMN_NUMBER, 0 },
-	{ "RECEIVED", COLUMN_NUMBER, 2 },
-	{ "HELD", COLUMN_NUMBER, 5 },
-	{ "VIEWERS", COLUMN_NUMBER, 4 },
-	{ "LOST", COLUMN_NUMBER, 0 },
-	{ "AGE", COLUMN_NUMBER, 1 },
+	{ "NUMBER", COLUMN_NUMBER, 6, "id", table_cell_number },
+	{ "HOST", COLUMN_TEXT, 3, "host", table_cell_text },
+	{ "NAME", COLUMN_TEXT, 0, "name", table_cell_text },
+	{ "RATE", COLUMN_NUMBER, 0, "rate", cell_rate },
+	{ "RECEIVED", COLUMN_NUMBER, 2, "received_bytes", table_cell_bytes },
+	{ "HELD", COLUMN_NUMBER, 5, "held_bytes", table_cell_bytes },
+	{ "VIEWERS", COLUMN_NUMBER, 4, "open_viewers", table_cell_number },
+	{ "LOST", COLUMN_NUMBER, 0, "lost_packets", table_cell_lost },
+	{ "AGE", COLUMN_NUMBER, 1, "duration_seconds", table_cell_duration },
 };
 
 void
@@ -107,10 +117,9 @@ compare(const void *a, const void *b, void *key)
 const struct session **
 top_order(const struct sessions *s, enum sort_key key)
 {
-	const struct session **order = calloc(s->n + 1, sizeof(*order));
+	const struct session **order = ctl_memory(
+	    calloc(s->n + 1, sizeof(*order)));
 
-	if (order == NULL)
-		return NULL;
 	for (size_t i = 0; i < s->n; i++)
 		order[i] = &s->all[i];
 	qsort_r(order, s->n, sizeof(*order), compare, &key);
@@ -243,24 +252,6 @@ put_summary(const struct top *t, const struct terminal *to)
 	putc('\n', to->out);
 }
 
-static void
-add_session(struct table *table, const struct session *s)
-{
-	char text[TEXT_UNIT_MAX];
-
-	table_addf(table, TONE_PLAIN, "%" PRIu64, s->id);
-	table_add(table, TONE_PLAIN, s->host);
-	table_add(table, TONE_PLAIN, s->name);
-	table_add(
-	    table, TONE_PLAIN, s->rate < 0 ? "-" : text_rate(text, s->rate));
-	table_add(table, TONE_PLAIN, text_bytes(text, s->received_bytes));
-	table_add(table, TONE_PLAIN, text_bytes(text, s->held_bytes));
-	table_addf(table, TONE_PLAIN, "%" PRIu64, s->viewers);
-	table_addf(table, s->lost_packets > 0 ? TONE_BAD : TONE_PLAIN,
-	    "%" PRIu64, s->lost_packets);
-	table_add(table, TONE_PLAIN, text_duration(text, s->duration));
-}
-
 /* The part of the table that there is room for. */
 static void
 put_sessions(struct top *t, const struct terminal *to)
@@ -270,15 +261,18 @@ put_sessions(struct top *t, const struct terminal *to)
 			    : to->rows > taken + 1 ? to->rows - taken
 						   : 1;
 	const struct session **order = top_order(&t->now, t->key);
+	struct answer a = { 0 };
 	struct table table;
 
-	if (order == NULL)
-		return;
 	if (t->first + rows > t->now.n)
 		t->first = t->now.n > rows ? t->now.n - rows : 0;
 	table_begin(&table, top_columns, ARRAY_LEN(top_columns));
-	for (size_t i = t->first; i < t->now.n && i < t->first + rows; i++)
-		add_session(&table, order[i]);
+	for (size_t i = t->first; i < t->now.n && i < t->first + rows; i++) {
+		json_t *j = order[i]->json;
+
+		(void)json_object_set_new(j, "rate", json_real(order[i]->rate));
+		table_add_object(&table, &a, j);
+	}
 	table_print(&table, to, 0, SIZE_MAX);
 	for (size_t i = table_rows(&table); t->is_screen && i < rows; i++)
 		putc('\n', to->out);

@@ -14,7 +14,7 @@ void top_rates(
     struct sessions *now, const struct sessions *before, uint64_t ns);
 
 /* The sessions by KEY, the most first, by name the first first. The array is
- * the caller's. NULL: no memory. */
+ * the caller's. */
 const struct session **top_order(const struct sessions *s, enum sort_key key);
 
 #endif

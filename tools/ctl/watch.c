@@ -107,15 +107,19 @@ print_word(const char *word)
 	putc('\'', stdout);
 }
 
+/* WORDS: NULL at the end. */
 static int
-print_command(char **words)
+start_viewer(const struct ctl *c, char **words)
 {
-	char *escaped;
-
+	if (!c->options.dry_run) {
+		execvp(VIEWER, words);
+		return ctl_fail(VIEWER " cannot be started: %s%s",
+		    strerror(errno),
+		    errno == ENOENT ? " (the package " VIEWER ")" : "");
+	}
 	for (size_t i = 0; words[i] != NULL; i++) {
-		escaped = text_escaped(words[i]);
-		if (escaped == NULL)
-			return ctl_fail("out of memory");
+		char *escaped = text_escaped(words[i]);
+
 		if (i > 0)
 			putc(' ', stdout);
 		print_word(escaped);
@@ -125,17 +129,6 @@ print_command(char **words)
 	return CTL_OK;
 }
 
-/* WORDS: NULL at the end. */
-static int
-start_viewer(const struct ctl *c, char **words)
-{
-	if (c->options.dry_run)
-		return print_command(words);
-	execvp(VIEWER, words);
-	return ctl_fail(VIEWER " cannot be started: %s%s", strerror(errno),
-	    errno == ENOENT ? " (the package " VIEWER ")" : "");
-}
-
 /* As --params has it, where a string is written as in C. It ends with its
  * session, as -i does. */
 static char *
@@ -143,11 +136,10 @@ params_of(const char *url)
 {
 	static const char begin[] = "inputs=[\"",
 			  end[] = "\"],session-not-found-action=\"end\"";
-	char *out = malloc(sizeof(begin) + 2 * strlen(url) + sizeof(end));
+	char *out = ctl_memory(
+	    malloc(sizeof(begin) + 2 * strlen(url) + sizeof(end)));
 	char *p = out;
 
-	if (out == NULL)
-		return NULL;
 	p = mempcpy(p, begin, sizeof(begin) - 1);
 	for (; *url != '\0'; url++) {
 		if (*url == '"' || *url == '\\')
@@ -167,22 +159,18 @@ watch_urls(const struct ctl *c, char **urls, size_t n)
 	static char option[] = "-p";
 	char *const *more = c->options.more;
 	size_t n_more = 0, at = 0;
-	bool lacks_memory = false;
 	int status;
 	char **words;
 
 	while (more != NULL && more[n_more] != NULL)
 		n_more++;
-	words = calloc(4 * n + n_more + 2, sizeof(*words));
-	if (words == NULL)
-		return ctl_fail("out of memory");
+	words = ctl_memory(calloc(4 * n + n_more + 2, sizeof(*words)));
 	words[at++] = viewer;
 	for (size_t i = 0; i < n && n > 1; i++) {
 		words[at++] = component;
 		words[at++] = class;
 		words[at++] = option;
-		words[at] = params_of(urls[i]);
-		lacks_memory |= words[at++] == NULL;
+		words[at++] = params_of(urls[i]);
 	}
 	if (n == 1) {
 		words[at++] = input;
@@ -191,8 +179,7 @@ watch_urls(const struct ctl *c, char **urls, size_t n)
 	}
 	if (n_more > 0)
 		memcpy(words + at, more, n_more * sizeof(*words));
-	status = lacks_memory ? ctl_fail("out of memory")
-			      : start_viewer(c, words);
+	status = start_viewer(c, words);
 	for (size_t i = 0; i < n && n > 1; i++)
 		free(words[4 + 4 * i]);
 	free(words);
@@ -205,22 +192,20 @@ watch_picked(
 {
 	struct answer a = { 0 };
 	const json_t *live = answer_object(&a, r->listeners, "live");
-	char **urls = calloc(p->n + 1, sizeof(*urls));
-	const char *why = "out of memory";
-	enum status st = urls == NULL ? E_NOMEM : OK;
+	char **urls = ctl_memory(calloc(p->n + 1, sizeof(*urls)));
+	const char *why = "";
+	enum status st = OK;
 	int status;
 
 	for (size_t i = 0; i < p->n && st == OK; i++) {
-		urls[i] = malloc(WATCH_URL_MAX);
-		st = urls[i] == NULL
-			 ? E_NOMEM
-			 : watch_url(urls[i], &c->options.address,
-			       answer_text(&a, live, "host"),
-			       (unsigned)answer_number(&a, live, "port"),
-			       p->all[i].session, &why);
+		urls[i] = ctl_memory(malloc(WATCH_URL_MAX));
+		st = watch_url(urls[i], &c->options.address,
+		    answer_text(&a, live, "host"),
+		    (unsigned)answer_number(&a, live, "port"),
+		    p->all[i].session, &why);
 	}
 	status = st == OK ? watch_urls(c, urls, p->n) : ctl_fail("%s", why);
-	for (size_t i = 0; urls != NULL && i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++)
 		free(urls[i]);
 	free(urls);
 	return status;
