@@ -12,7 +12,7 @@
 #define UNTIL_HELD "3x ask data = RETRY; ask data = HOLD 200 data;"
 
 /* Nothing is held before the viewer polls. */
-static const struct script rows[] = {
+static const struct viewer_script rows[] = {
 	{ "the first nothing is sent", ATTACHED,
 	    "packet data 10-90; ask data = OK 10-90; ask data = RETRY" },
 	{ "the first nothing is sent after a pause, too", ATTACHED,
@@ -429,5 +429,5 @@ static const struct script rows[] = {
 
 TEST_ROWS(each_reply_is_as_written, ARRAY_LEN(rows))
 {
-	script_run(&rows[_i]);
+	viewer_script_run(&rows[_i]);
 }

@@ -2,9 +2,7 @@
 #include "tests/relayd/viewer_script.h"
 
 #include <check.h>
-#include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +12,10 @@
 #include "relayd/record/cycle.h"
 #include "relayd/record/session.h"
 #include "relayd/record/stream.h"
+#include "tests/lib/script.h"
 #include "tests/relayd/fixture.h"
 
 #define PACKET_BYTES 256
-#define WORDS_MAX 6
 #define NAMES 10
 
 /* The streams that a script may name. */
@@ -48,39 +46,6 @@ static struct session *sessions[2];
 static uint64_t session_ids[2];
 static struct viewer *viewers[2];
 static uint64_t chunk;
-static const char *script_name, *step_text;
-static char answer[128];
-
-static void PRINTF_LIKE(1, 2) fail_step(const char *format, ...)
-{
-	char why[256];
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(why, sizeof(why), format, ap);
-	va_end(ap);
-	ck_abort_msg("%s: \"%s\": %s", script_name, step_text, why);
-}
-
-static void PRINTF_LIKE(1, 2) say(const char *format, ...)
-{
-	size_t n = strlen(answer);
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(answer + n, sizeof(answer) - n, format, ap);
-	va_end(ap);
-}
-
-static uint64_t
-number(const char *text)
-{
-	uint64_t n = 0;
-
-	if (text == NULL || sscanf(text, "%" SCNu64, &n) != 1)
-		fail_step("a number is missing");
-	return n;
-}
 
 static struct name *
 find_name(const char *text)
@@ -88,7 +53,7 @@ find_name(const char *text)
 	for (unsigned i = 0; i < NAMES; i++)
 		if (text != NULL && strcmp(names[i].name, text) == 0)
 			return &names[i];
-	fail_step("unknown stream");
+	script_fail("unknown stream");
 	return NULL;
 }
 
@@ -104,7 +69,7 @@ name_of_log(const void *log)
 static unsigned
 find_session(const char *text)
 {
-	return text != NULL && strcmp(text, "two") == 0;
+	return script_is(text, "two");
 }
 
 static void
@@ -139,7 +104,7 @@ do_add(char **w)
 static void
 do_session(char **w)
 {
-	fixture.pair.host = strcmp(w[0], "host") == 0 ? "host" : "elsewhere";
+	fixture.pair.host = script_is(w[0], "host") ? "host" : "elsewhere";
 	sessions[1] = live_pair_session(&fixture.pair, "two", 1000, false);
 	session_ids[1] = sessions[1]->live->id;
 	live_pair_deliver_all(&fixture.pair);
@@ -171,11 +136,11 @@ do_packet(char **w)
 	struct live_pair_packet p = { .seq = n->packets++,
 		.bytes = PACKET_BYTES,
 		.raw = bytes,
-		.content_bits = w[2] != NULL ? number(w[2]) : 2000,
+		.content_bits = w[2] != NULL ? script_number(w[2]) : 2000,
 		.ctf_stream = LIVE_PAIR_CLASS };
 
 	if (sscanf(w[1], "%" SCNu64 "-%" SCNu64, &p.begin, &p.end) != 2)
-		fail_step("no times");
+		script_fail("no times");
 	put64(bytes + 32, p.begin);
 	put64(bytes + 40, p.end);
 	put64(bytes + 48, p.content_bits);
@@ -187,7 +152,7 @@ do_packet(char **w)
 static void
 do_beacon(char **w)
 {
-	live_pair_beacon(find_name(w[0])->t, number(w[1]));
+	live_pair_beacon(find_name(w[0])->t, script_number(w[1]));
 }
 
 /* text STREAM TEXT: metadata; some texts have names */
@@ -249,14 +214,14 @@ do_end(char **w)
 static void
 do_wait(char **w)
 {
-	fixture_wait_ms(number(w[0]));
+	fixture_wait_ms(script_number(w[0]));
 }
 
 /* timer US: the session's live period */
 static void
 do_timer(char **w)
 {
-	sessions[0]->live->live_timer_us = (uint32_t)number(w[0]);
+	sessions[0]->live->live_timer_us = (uint32_t)script_number(w[0]);
 }
 
 /* hide-new-traces: until they have data, or for a second and the period */
@@ -270,7 +235,7 @@ do_hide_new_traces(char **w)
 static void
 do_max_viewers(char **w)
 {
-	publish(&fixture.pair.viewers.max_viewers, number(w[0]));
+	publish(&fixture.pair.viewers.max_viewers, script_number(w[0]));
 }
 
 /* viewer bt2|bt1 MINOR: instead of the one that is there */
@@ -279,14 +244,14 @@ do_viewer(char **w)
 {
 	viewer_destroy(fixture.viewer);
 	fixture.viewer = viewers[0] = fixture_viewer(
-	    strcmp(w[0], "bt2") == 0, (uint32_t)number(w[1]));
+	    script_is(w[0], "bt2"), (uint32_t)script_number(w[1]));
 }
 
 /* use 1|2: this viewer asks; 2 is made when it is first used */
 static void
 do_use(char **w)
 {
-	const unsigned i = (unsigned)number(w[0]) - 1;
+	const unsigned i = (unsigned)script_number(w[0]) - 1;
 
 	if (viewers[i] == NULL)
 		viewers[i] = fixture_viewer(true, 4);
@@ -306,7 +271,7 @@ do_leave(char **w)
 static void
 do_woken(char **w)
 {
-	say("%s", name_of_log(fixture.pair.woken));
+	script_say("%s", name_of_log(fixture.pair.woken));
 	fixture.pair.woken = NULL;
 }
 
@@ -314,9 +279,9 @@ do_woken(char **w)
 static void
 do_turn(char **w)
 {
-	say("%s", viewer_is_its_turn(fixture.viewer, find_name(w[0])->log)
-		      ? "yes"
-		      : "no");
+	script_say("%s",
+	    viewer_is_its_turn(fixture.viewer, find_name(w[0])->log) ? "yes"
+								     : "no");
 }
 
 /* count WHAT */
@@ -326,22 +291,22 @@ do_count(char **w)
 	const struct viewer *v = fixture.viewer;
 	uint64_t n;
 
-	if (strcmp(w[0], "passed") == 0)
+	if (script_is(w[0], "passed"))
 		n = v->passed;
-	else if (strcmp(w[0], "lost") == 0)
+	else if (script_is(w[0], "lost"))
 		n = v->lost;
-	else if (strcmp(w[0], "clients") == 0)
+	else if (script_is(w[0], "clients"))
 		n = published(&sessions[0]->live->clients);
 	else
 		n = v->by_id.n; /* positions */
-	say("%" PRIu64, n);
+	script_say("%" PRIu64, n);
 }
 
 /* before STREAM: no event of it is earlier */
 static void
 do_before(char **w)
 {
-	say("%" PRIu64, find_name(w[0])->t->live->time_before);
+	script_say("%" PRIu64, find_name(w[0])->t->live->time_before);
 }
 
 /* ---- what a viewer asks, and the replies as text */
@@ -351,10 +316,10 @@ say_held(void)
 {
 	const struct live_held *h = &fixture.held;
 
-	say("HOLD %" PRIu64, (h->until_ns - clock_now_ns()) / NS_PER_MS);
+	script_say("HOLD %" PRIu64, (h->until_ns - clock_now_ns()) / NS_PER_MS);
 	if (h->source != NULL)
-		say(" %s", name_of_log(h->source));
-	say("%s%s%s", h->is_any ? " any" : "", h->is_turn ? " turn" : "",
+		script_say(" %s", name_of_log(h->source));
+	script_say("%s%s%s", h->is_any ? " any" : "", h->is_turn ? " turn" : "",
 	    h->is_early ? " early" : "");
 }
 
@@ -367,30 +332,31 @@ say_index(void)
 	/* All that the text does not say. */
 	struct live_index rest = { .status = i.status, .flags = i.flags };
 
-	say("%s", statuses[i.status < 6 ? i.status : 0]);
+	script_say("%s", statuses[i.status < 6 ? i.status : 0]);
 	if (i.status == LIVE_INDEX_OK && i.packet_size != 0) {
-		say(" %" PRIu64 "-%" PRIu64, i.timestamp_begin,
+		script_say(" %" PRIu64 "-%" PRIu64, i.timestamp_begin,
 		    i.timestamp_end);
 		rest = i;
 		rest.packet_size = PACKET_BYTES * 8;
 		rest.events_discarded = 0;
 	} else if (i.status == LIVE_INDEX_OK) {
-		say(" empty");
+		script_say(" empty");
 	} else if (i.status == LIVE_INDEX_INACTIVE) {
-		say(" %" PRIu64, i.timestamp_end);
+		script_say(" %" PRIu64, i.timestamp_end);
 		rest.timestamp_end = i.timestamp_end;
 	} else if (i.offset == UINT64_C(1) << 32) {
 		/* The first four bytes read as the OK of a DETACH. */
 		ck_assert_uint_eq(
 		    live_pair_u32(&fixture.out, 0), LIVE_DETACH_OK);
-		say(" detached");
+		script_say(" detached");
 		rest.offset = i.offset;
 	}
 	if (i.status == LIVE_INDEX_OK || i.status == LIVE_INDEX_INACTIVE)
 		rest.ctf_stream = LIVE_PAIR_CLASS;
 	if (memcmp(&rest, &i, sizeof(i)) != 0)
-		say(" with a wrong field");
-	say("%s%s", (i.flags & LIVE_FLAG_NEW_STREAM) != 0 ? " +streams" : "",
+		script_say(" with a wrong field");
+	script_say("%s%s",
+	    (i.flags & LIVE_FLAG_NEW_STREAM) != 0 ? " +streams" : "",
 	    (i.flags & LIVE_FLAG_NEW_METADATA) != 0 ? " +metadata" : "");
 }
 
@@ -401,11 +367,12 @@ say_metadata(void)
 	const uint32_t status = live_pair_u32(&fixture.out, 8);
 
 	if (buf_len(&fixture.out) != 12 + n)
-		fail_step("length %" PRIu64, n);
+		script_fail("length %" PRIu64, n);
 	if (status == LIVE_METADATA_OK)
-		say("OK %" PRIu64, n);
+		script_say("OK %" PRIu64, n);
 	else
-		say("%s%s", status == LIVE_METADATA_NO_NEW ? "NO_NEW" : "ERR",
+		script_say("%s%s",
+		    status == LIVE_METADATA_NO_NEW ? "NO_NEW" : "ERR",
 		    n != 0 ? " with bytes" : "");
 }
 
@@ -415,9 +382,9 @@ say_streams(const char *const *statuses)
 {
 	const uint32_t status = live_pair_u32(&fixture.out, 0);
 
-	say("%s", statuses[status < 7 ? status : 0]);
+	script_say("%s", statuses[status < 7 ? status : 0]);
 	if (live_pair_u32(&fixture.out, 4) != 0)
-		say(" %" PRIu32, live_pair_u32(&fixture.out, 4));
+		script_say(" %" PRIu32, live_pair_u32(&fixture.out, 4));
 }
 
 /* Asks for Q; false: it is held, which was said. */
@@ -436,7 +403,7 @@ ask(const struct live_request *q, bool may_hold, bool is_interrupted)
 	case LIVE_REPLY:
 		return true;
 	default:
-		fail_step("the connection was closed");
+		script_fail("the connection was closed");
 		return false;
 	}
 }
@@ -499,10 +466,10 @@ do_attach(char **w)
 
 	if (ask(&(struct live_request){ .cmd = LIVE_CMD_attach_session,
 		    .id = session_ids[find_session(w[0])],
-		    .seek = strcmp(w[1], "first") == 0 ? LIVE_SEEK_BEGINNING
-			    : strcmp(w[1], "last") == 0
+		    .seek = script_is(w[1], "first") ? LIVE_SEEK_BEGINNING
+			    : script_is(w[1], "last")
 				? LIVE_SEEK_LAST
-				: (uint32_t)number(w[1]) },
+				: (uint32_t)script_number(w[1]) },
 		true, false))
 		say_streams(statuses);
 }
@@ -513,7 +480,7 @@ do_detach(char **w)
 {
 	static const char *const statuses[] = { "?", "OK", "UNKNOWN", "ERR" };
 
-	say("%s",
+	script_say("%s",
 	    statuses[fixture_tell(LIVE_CMD_detach_session, session_ids[0])]);
 }
 
@@ -530,8 +497,9 @@ do_list(char **w)
 {
 	const uint32_t n = fixture_tell(LIVE_CMD_list_sessions, 0);
 
-	say("%" PRIu32 " of", n);
-	say(" %" PRIu32, n > 0 ? live_pair_u32(&fixture.out, 4 + 16) : 0);
+	script_say("%" PRIu32 " of", n);
+	script_say(
+	    " %" PRIu32, n > 0 ? live_pair_u32(&fixture.out, 4 + 16) : 0);
 }
 
 /* begins STREAM OFFSET: the begin time in the packet at OFFSET of its file */
@@ -543,22 +511,19 @@ do_begins(char **w)
 	(void)live_pair_tell(fixture.viewer,
 	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
 		.id = find_name(w[0])->id,
-		.offset = number(w[1]) + 32,
+		.offset = script_number(w[1]) + 32,
 		.length = 8 },
 	    &fixture.out);
 	if (live_pair_u32(&fixture.out, 0) != LIVE_PACKET_OK ||
 	    buf_len(&fixture.out) != 12 + 8) {
-		say("ERR");
+		script_say("ERR");
 		return;
 	}
 	memcpy(&begin, buf_data(&fixture.out) + 12, 8);
-	say("%" PRIu64, le64toh(begin));
+	script_say("%" PRIu64, le64toh(begin));
 }
 
-static const struct {
-	const char *word;
-	void (*run)(char **w);
-} words[] = {
+static const struct script_word words[] = {
 	{ "add", do_add },
 	{ "session", do_session },
 	{ "deliver", do_deliver },
@@ -590,59 +555,9 @@ static const struct {
 	{ "begins", do_begins },
 };
 
-static void
-run_step(char *text)
-{
-	char copy[256], *w[WORDS_MAX + 1] = { 0 };
-	char *want = strstr(text, " = "), *at, *rest = copy;
-	unsigned n = 0;
-
-	text += strspn(text, " ");
-	step_text = text;
-	(void)snprintf(copy, sizeof(copy), "%.*s",
-	    (int)(want == NULL ? strlen(text) : (size_t)(want - text)), text);
-	while ((at = strtok_r(n == 0 ? copy : NULL, " ", &rest)) != NULL &&
-	       n < WORDS_MAX)
-		w[n++] = at;
-	answer[0] = '\0';
-	for (unsigned i = 0; i < ARRAY_LEN(words); i++)
-		if (n > 0 && strcmp(words[i].word, w[0]) == 0) {
-			words[i].run(w + 1);
-			/* Each answer must be expected. */
-			if (strcmp(answer, want == NULL ? "" : want + 3) != 0)
-				fail_step("got \"%s\"", answer);
-			return;
-		}
-	fail_step("unknown step");
-}
-
-static void
-run_steps(char *text)
-{
-	char *step, *part, *rest, *inner, copy[512];
-	unsigned times, used;
-
-	for (step = strtok_r(text, ";", &rest); step != NULL;
-	     step = strtok_r(NULL, ";", &rest)) {
-		used = 0;
-		if (sscanf(step, " %ux %n", &times, &used) != 1 || used == 0)
-			times = 1;
-		while (times-- > 0) {
-			(void)snprintf(copy, sizeof(copy), "%s", step + used);
-			for (part = strtok_r(copy, ",", &inner); part != NULL;
-			     part = strtok_r(NULL, ",", &inner))
-				run_step(part);
-		}
-	}
-}
-
 void
-script_run(const struct script *s)
+viewer_script_run(const struct viewer_script *s)
 {
-	char *copy = strdup(s->steps);
-
-	ck_assert_ptr_nonnull(copy);
-	script_name = s->name;
 	memcpy(names, all_names, sizeof(names));
 	memset(viewers, 0, sizeof(viewers));
 	chunk = 0;
@@ -658,7 +573,6 @@ script_run(const struct script *s)
 	note_stream(&names[1], fixture.data);
 	names[0].id = fixture_id(fixture.metadata);
 	names[1].id = fixture_id(fixture.data);
-	run_steps(copy);
+	script_run(s->name, s->steps, words, ARRAY_LEN(words));
 	fixture_close();
-	free(copy);
 }

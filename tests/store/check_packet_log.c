@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The packets of a stream as readers see them. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "common/publish.h"
 #include "store/packet_log.h"
 #include "tests/lib/fault.h"
+#include "tests/lib/script.h"
 #include "tests/lib/unit.h"
 #include "tests/store/any_folder.h"
 
@@ -112,20 +114,183 @@ assert_gone(uint64_t pos)
 	ck_assert_int_eq(packet_log_place(log_, pos, &place), E_NOENT);
 }
 
-TEST(a_new_log_is_empty)
-{
-	struct index_record rec;
-	struct log_view view;
+/* ---- scripts */
 
+static void
+do_file(char **w)
+{
+	add_file(script_number(w[0]), script_number(w[1]));
+}
+
+static void
+do_append(char **w)
+{
+	append((unsigned)script_number(w[0]));
+}
+
+/* drop NUMBER CHUNK: that file; drop chunk CHUNK: all of it */
+static void
+do_drop(char **w)
+{
+	if (script_is(w[0], "chunk"))
+		packet_log_drop_chunk(log_, script_number(w[1]));
+	else
+		packet_log_drop_file(
+		    log_, script_number(w[0]), script_number(w[1]));
+}
+
+/* beacon TIME [CLASS] */
+static void
+do_beacon(char **w)
+{
+	packet_log_beacon(log_, script_number(w[0]),
+	    w[1] == NULL ? CTF_STREAM : script_number(w[1]));
+}
+
+/* on-its-way: half of a packet came */
+static void
+do_on_its_way(char **w)
+{
+	packet_log_no_beacon(log_, CTF_STREAM);
+}
+
+static void
+do_end(char **w)
+{
+	packet_log_end(log_);
+}
+
+/* wait BITS */
+static void
+do_wait(char **w)
+{
+	packet_log_wait(log_, script_number(w[0]));
+}
+
+static void
+do_waiters(char **w)
+{
+	script_say("%" PRIu64, packet_log_take_waiters(log_));
+}
+
+/* range: from the first packet that is there to the count */
+static void
+do_range(char **w)
+{
+	script_say("%" PRIu64 "-%" PRIu64, packet_log_start(log_),
+	    packet_log_count(log_));
+}
+
+/* look POSITION */
+static void
+do_look(char **w)
+{
+	static const char *const names[] = { [LOG_PACKET] = "PACKET",
+		[LOG_INACTIVE] = "INACTIVE",
+		[LOG_RETRY] = "RETRY",
+		[LOG_END] = "END" };
+	struct log_view view;
+	const enum log_next next = packet_log_look(
+	    log_, script_number(w[0]), &view);
+
+	script_say("%s", names[next]);
+	if (next == LOG_INACTIVE)
+		script_say(" %" PRIu64, view.beacon);
+	if (view.has_ctf_stream)
+		script_say(" class %" PRIu64, view.ctf_stream);
+}
+
+/* place POSITION: the number of its file, and that file's first position */
+static void
+do_place(char **w)
+{
+	struct log_place place;
+
+	if (packet_log_place(log_, script_number(w[0]), &place) != OK) {
+		script_say("gone");
+		return;
+	}
+	script_say("%" PRIu64 " from %" PRIu64, place.number, place.first);
+	if (place.folder != folder || !place.is_numbered)
+		script_fail("another folder");
+	folder_put(place.folder);
+}
+
+static const struct script_word words[] = {
+	{ "file", do_file },
+	{ "append", do_append },
+	{ "drop", do_drop },
+	{ "beacon", do_beacon },
+	{ "on-its-way", do_on_its_way },
+	{ "end", do_end },
+	{ "wait", do_wait },
+	{ "waiters", do_waiters },
+	{ "range", do_range },
+	{ "look", do_look },
+	{ "place", do_place },
+};
+
+static const struct {
+	const char *name, *steps;
+} rows[] = {
+	{ "a new log is empty", "range = 0-0; look 0 = RETRY; place 0 = gone" },
+	{ "each position has its file",
+	    "file 0 1; append 3; file 1 1; append 2; file 2 1;"
+	    "place 0 = 0 from 0; place 1 = 0 from 0; place 2 = 0 from 0;"
+	    "place 3 = 1 from 3; place 4 = 1 from 3;"
+	    "append 1; place 5 = 2 from 5; place 4 = 1 from 3" },
+	{ "an overwritten file moves the start",
+	    "file 0 1; append 2; file 1 1; append 2; file 2 1; append 2;"
+	    "drop 0 1; range = 2-6; place 1 = gone; place 2 = 1 from 2;"
+	    "file 0 1; append 2; place 6 = 0 from 6; drop 1 1; range = 4-8;"
+	    /* this one never had a record */
+	    "drop 7 1; range = 4-8; place 4 = 2 from 4" },
+	{ "a ring of one file starts where it ends",
+	    "file 0 1; append 4; drop 0 1; range = 4-4; look 4 = RETRY class 3;"
+	    "place 3 = gone; file 0 1; append 1; place 4 = 0 from 4" },
+	/* Two chunks have a file 0 while a clear is under way. */
+	{ "a file is dropped in its own chunk",
+	    "file 0 1; append 2; file 0 2; append 2; file 1 2; append 2;"
+	    "drop 0 2; range = 4-6; place 2 = gone; place 4 = 1 from 4;"
+	    "drop chunk 1; range = 4-6" },
+	{ "a cleared chunk moves the start",
+	    "file 0 1; append 2; file 1 1; append 2; file 0 2; drop chunk 1;"
+	    "range = 4-4; look 4 = RETRY class 3; place 3 = gone; append 1;"
+	    "place 4 = 0 from 4; drop chunk 9; range = 4-5;"
+	    "drop chunk 2; range = 5-5" },
+	/* live 2.7, as 2.15 */
+	{ "a beacon counts before the first packet",
+	    "beacon 5; look 0 = INACTIVE 5 class 3;"
+	    "beacon 7; look 0 = INACTIVE 7 class 3" },
+	{ "a beacon never goes back",
+	    "beacon 500; beacon 499; look 0 = INACTIVE 500 class 3;"
+	    "beacon 500; look 0 = INACTIVE 500 class 3" },
+	{ "a beacon is never below the last packet",
+	    "file 0 1; append 2; look 2 = RETRY class 3; beacon 189;"
+	    "look 2 = RETRY class 3; beacon 190;"
+	    "look 2 = INACTIVE 190 class 3; look 1 = PACKET class 3" },
+	{ "what is on its way ends a beacon",
+	    "file 0 1; beacon 5; on-its-way; look 0 = RETRY class 3;"
+	    "beacon 6; append 1; look 1 = RETRY class 3" },
+	/* A change of it aborts babeltrace2 (live 6, P4). */
+	{ "the first CTF stream class stays",
+	    "on-its-way; beacon 5 4; look 0 = INACTIVE 5 class 3;"
+	    "file 0 1; append 1; look 0 = PACKET class 3" },
+	/* Also ahead of it (live 6, P8). */
+	{ "the end comes after the last packet",
+	    "file 0 1; append 2; beacon 1000; end; look 0 = PACKET class 3;"
+	    "look 1 = PACKET class 3; look 2 = END class 3;"
+	    "look 9 = END class 3" },
+	{ "waiters are taken once",
+	    "waiters = 0; wait 1; wait 4; wait 4; waiters = 5; waiters = 0" },
+};
+
+TEST_ROWS(what_readers_see, ARRAY_LEN(rows))
+{
 	open_log();
 	ck_assert_str_eq(packet_log_channel(log_), "ch_0");
 	ck_assert_uint_eq(packet_log_minor(log_), 1);
-	ck_assert_uint_eq(packet_log_start(log_), 0);
-	ck_assert_uint_eq(packet_log_count(log_), 0);
-	ck_assert_int_eq(packet_log_look(log_, 0, &view), LOG_RETRY);
-	ck_assert(!view.has_ctf_stream);
-	ck_assert(!packet_log_recent(log_, 0, &rec));
-	assert_gone(0);
+	script_run(rows[_i].name, rows[_i].steps, words, ARRAY_LEN(words));
 	close_log();
 }
 
@@ -151,61 +316,6 @@ TEST(the_newest_records_are_in_memory)
 		}
 		ck_assert(!packet_log_recent(log_, count, &rec));
 	}
-	close_log();
-}
-
-TEST(each_position_has_its_file)
-{
-	open_log();
-	add_file(0, 1);
-	append(3);
-	add_file(1, 1);
-	append(2);
-	add_file(2, 1); /* empty so far */
-	for (uint64_t pos = 0; pos < 3; pos++)
-		assert_place(pos, 0, 0);
-	assert_place(3, 1, 3);
-	assert_place(4, 1, 3);
-	append(1);
-	assert_place(5, 2, 5);
-	assert_place(4, 1, 3);
-	close_log();
-}
-
-TEST(an_overwritten_file_moves_the_start)
-{
-	open_log();
-	for (uint64_t n = 0; n < 3; n++) {
-		add_file(n, 1);
-		append(2);
-	}
-	packet_log_drop_file(log_, 0, 1);
-	ck_assert_uint_eq(packet_log_start(log_), 2);
-	assert_gone(1);
-	assert_place(2, 1, 2);
-	add_file(0, 1);
-	append(2);
-	assert_place(6, 0, 6);
-	packet_log_drop_file(log_, 1, 1);
-	ck_assert_uint_eq(packet_log_start(log_), 4);
-	packet_log_drop_file(log_, 7, 1); /* never had a record */
-	ck_assert_uint_eq(packet_log_start(log_), 4);
-	assert_place(4, 2, 4);
-	close_log();
-}
-
-TEST(a_ring_of_one_file_starts_where_it_ends)
-{
-	open_log();
-	add_file(0, 1);
-	append(4);
-	packet_log_drop_file(log_, 0, 1);
-	ck_assert_uint_eq(packet_log_start(log_), 4);
-	ck_assert_int_eq(look(4), LOG_RETRY);
-	assert_gone(3);
-	add_file(0, 1);
-	append(1);
-	assert_place(4, 0, 4);
 	close_log();
 }
 
@@ -261,154 +371,6 @@ TEST(a_file_goes_without_memory)
 		append(2);
 		assert_place(pos, 0, pos);
 	}
-	close_log();
-}
-
-/* Two chunks have a file 0 while a clear is under way: the one that goes is
- * the one of the chunk that is written. */
-TEST(a_file_is_dropped_in_its_own_chunk)
-{
-	open_log();
-	add_file(0, 1);
-	append(2);
-	add_file(0, 2);
-	append(2);
-	add_file(1, 2);
-	append(2);
-	packet_log_drop_file(log_, 0, 2);
-	ck_assert_uint_eq(packet_log_start(log_), 4);
-	assert_gone(2);
-	assert_place(4, 1, 4);
-	packet_log_drop_chunk(log_, 1);
-	ck_assert_uint_eq(packet_log_start(log_), 4);
-	close_log();
-}
-
-TEST(a_cleared_chunk_moves_the_start)
-{
-	open_log();
-	add_file(0, 1);
-	append(2);
-	add_file(1, 1);
-	append(2);
-	add_file(0, 2);
-	packet_log_drop_chunk(log_, 1);
-	ck_assert_uint_eq(packet_log_start(log_), 4);
-	ck_assert_int_eq(look(4), LOG_RETRY);
-	assert_gone(3);
-	append(1);
-	assert_place(4, 0, 4);
-	packet_log_drop_chunk(log_, 9); /* not of this stream */
-	ck_assert_uint_eq(packet_log_start(log_), 4);
-	packet_log_drop_chunk(log_, 2);
-	ck_assert_uint_eq(packet_log_start(log_), 5);
-	ck_assert_uint_eq(packet_log_count(log_), 5);
-	close_log();
-}
-
-static void
-assert_beacon(uint64_t want)
-{
-	struct log_view view;
-
-	ck_assert_int_eq(
-	    packet_log_look(log_, packet_log_count(log_), &view), LOG_INACTIVE);
-	ck_assert_uint_eq(view.beacon, want);
-	ck_assert(view.has_ctf_stream);
-	ck_assert_uint_eq(view.ctf_stream, CTF_STREAM);
-}
-
-/* live 2.7, as 2.15: beacons count from the start. */
-TEST(a_beacon_counts_before_the_first_packet)
-{
-	open_log();
-	packet_log_beacon(log_, 5, CTF_STREAM);
-	assert_beacon(5);
-	packet_log_beacon(log_, 7, CTF_STREAM);
-	assert_beacon(7);
-	close_log();
-}
-
-TEST(a_beacon_never_goes_back)
-{
-	open_log();
-	packet_log_beacon(log_, 500, CTF_STREAM);
-	packet_log_beacon(log_, 499, CTF_STREAM);
-	assert_beacon(500);
-	packet_log_beacon(log_, 500, CTF_STREAM);
-	assert_beacon(500);
-	close_log();
-}
-
-TEST(a_beacon_is_never_below_the_last_packet)
-{
-	open_log();
-	add_file(0, 1);
-	append(2); /* until 190 */
-	ck_assert_int_eq(look(2), LOG_RETRY);
-	packet_log_beacon(log_, 189, CTF_STREAM);
-	ck_assert_int_eq(look(2), LOG_RETRY);
-	packet_log_beacon(log_, 190, CTF_STREAM);
-	assert_beacon(190);
-	ck_assert_int_eq(look(1), LOG_PACKET);
-	close_log();
-}
-
-TEST(what_is_on_its_way_ends_a_beacon)
-{
-	struct log_view view;
-
-	open_log();
-	add_file(0, 1);
-	packet_log_beacon(log_, 5, CTF_STREAM);
-	packet_log_no_beacon(log_, CTF_STREAM);
-	ck_assert_int_eq(packet_log_look(log_, 0, &view), LOG_RETRY);
-	ck_assert(view.has_ctf_stream);
-	packet_log_beacon(log_, 6, CTF_STREAM);
-	append(1);
-	ck_assert_int_eq(look(1), LOG_RETRY);
-	close_log();
-}
-
-/* A change of it aborts babeltrace2 (live 6, P4). */
-TEST(the_first_ctf_stream_class_stays)
-{
-	struct log_view view;
-
-	open_log();
-	packet_log_no_beacon(log_, CTF_STREAM);
-	packet_log_beacon(log_, 5, CTF_STREAM + 1);
-	assert_beacon(5);
-	append(1);
-	(void)packet_log_look(log_, 0, &view);
-	ck_assert_uint_eq(view.ctf_stream, CTF_STREAM);
-	close_log();
-}
-
-TEST(the_end_comes_after_the_last_packet)
-{
-	open_log();
-	add_file(0, 1);
-	append(2);
-	packet_log_beacon(log_, 1000, CTF_STREAM);
-	packet_log_end(log_);
-	ck_assert_int_eq(look(0), LOG_PACKET);
-	ck_assert_int_eq(look(1), LOG_PACKET);
-	ck_assert_int_eq(look(2), LOG_END);
-	/* Beyond the count: P8, "even if the position is ahead". */
-	ck_assert_int_eq(look(9), LOG_END);
-	close_log();
-}
-
-TEST(waiters_are_taken_once)
-{
-	open_log();
-	ck_assert_uint_eq(packet_log_take_waiters(log_), 0);
-	packet_log_wait(log_, 1);
-	packet_log_wait(log_, 4);
-	packet_log_wait(log_, 4);
-	ck_assert_uint_eq(packet_log_take_waiters(log_), 5);
-	ck_assert_uint_eq(packet_log_take_waiters(log_), 0);
 	close_log();
 }
 
