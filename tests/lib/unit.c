@@ -41,12 +41,20 @@ static struct unit {
 	int signal;    /* that must end it; 0: none */
 } units[UNITS_MAX];
 static size_t n_units;
+static void (*before_each)(void), (*after_each)(void);
 
 void
 unit_add(const TTest *test, size_t n_rows, int signal)
 {
 	MUST(n_units < UNITS_MAX);
 	units[n_units++] = (struct unit){ test, n_rows, signal };
+}
+
+void
+unit_each(void (*before)(void), void (*after)(void))
+{
+	before_each = before;
+	after_each = after;
 }
 
 int
@@ -61,6 +69,7 @@ unit_run(void)
 	bool is_ok;
 
 	tcase_set_timeout(tc, 600);
+	tcase_add_checked_fixture(tc, before_each, after_each);
 	for (const struct unit *u = units; u < units + n_units; u++) {
 		if (chosen != NULL && strcmp(chosen, u->test->name) != 0)
 			continue;

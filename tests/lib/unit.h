@@ -45,6 +45,15 @@
 	START_TEST(name)
 void unit_add(const TTest *test, size_t n_rows, int signal);
 
+/* Of the whole program: functions that run before and after each test, in its
+ * process; either may be NULL. A test that fails ends without AFTER. */
+#define EACH_TEST(before, after)                                      \
+	__attribute__((constructor)) static void unit_each_test(void) \
+	{                                                             \
+		unit_each(before, after);                             \
+	}
+void unit_each(void (*before)(void), void (*after)(void));
+
 /* From here on standard error is a file without a name. */
 void unit_capture_stderr(void);
 /* The lines that are in it. */

@@ -89,6 +89,8 @@ shown(enum option_id id)
 	return text;
 }
 
+EACH_TEST(NULL, scratch_close)
+
 TEST(what_is_said_later_counts)
 {
 	static const struct {
@@ -131,7 +133,6 @@ TEST(what_is_said_later_counts)
 		if (steps[i].kind == ORIGIN_FILE)
 			ck_assert_uint_eq(got.from[OPT_MAX_VIEWERS].line, 2);
 	}
-	scratch_close();
 }
 
 TEST(other_files_are_left_alone)
@@ -141,7 +142,6 @@ TEST(other_files_are_left_alone)
 	scratch_write("etc/relayd.conf.d/.hidden.conf", "[relayd]\nbogus=1\n");
 	scratch_write("etc/relayd.conf.d/README", "hello\n");
 	ck_assert_int_eq(parse_args(""), OK);
-	scratch_close();
 }
 
 /* A file, and the one line that is said about it; "" for none. WANT is what
@@ -304,7 +304,6 @@ TEST_ROWS(a_file_says_what_it_says, ARRAY_LEN(files))
 		    captured(), with_path(files[_i].message, path));
 	if (files[_i].want != NULL && files[_i].want[0] != '\0')
 		ck_assert_str_eq(shown(files[_i].id), files[_i].want);
-	scratch_close();
 }
 
 static void
@@ -337,7 +336,6 @@ TEST(a_line_may_hold_a_path)
 	capture();
 	ck_assert_int_eq(parse_args("-f @own"), E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(captured(), ":2: a NUL byte"));
-	scratch_close();
 }
 
 TEST(a_file_that_is_asked_for_must_be_readable)
@@ -353,7 +351,6 @@ TEST(a_file_that_is_asked_for_must_be_readable)
 	scratch_write("own", "[relayd]\nworkers=3\n");
 	ck_assert_int_eq(parse_args("-f @own"), OK);
 	ck_assert_uint_eq(got.workers, 3);
-	scratch_close();
 }
 
 TEST(variables_are_settings)
@@ -381,7 +378,6 @@ TEST(variables_are_settings)
 	    "--max-memory=SIZE: hold at most SIZE (B, k, M, G) of packets "
 	    "[a "
 	    "quarter of RAM]\n"));
-	scratch_close();
 }
 
 TEST(old_variables_stand_between_file_and_command_line)
@@ -400,7 +396,6 @@ TEST(old_variables_stand_between_file_and_command_line)
 	ck_assert_int_eq(parse_args("-f @own -x"), OK);
 	ck_assert(got.disallow_clear);
 	ck_assert_str_eq(got.working_dir, "/new");
-	scratch_close();
 }
 
 TEST(a_count_of_v_begins_anew_on_the_command_line)
@@ -413,7 +408,6 @@ TEST(a_count_of_v_begins_anew_on_the_command_line)
 	ck_assert_int_eq(parse_args("-f @own -p"), OK);
 	ck_assert(!got.group_by_session);
 	ck_assert_int_eq(parse_args("-f @own -p -s"), E_REFUSED);
-	scratch_close();
 }
 
 TEST(set_uid_trusts_no_variable_that_names_files)
@@ -431,7 +425,6 @@ TEST(set_uid_trusts_no_variable_that_names_files)
 	ck_assert_ptr_null(strstr(got.output, "evil"));
 	ck_assert_uint_eq(got.workers, 2);
 	ck_assert_int_eq(setresuid(0, 0, 0), 0);
-	scratch_close();
 }
 
 TEST(what_is_printed_can_be_read)
@@ -462,7 +455,6 @@ TEST(what_is_printed_can_be_read)
 		options_show(&before, id, text);
 		ck_assert_str_eq(shown(id), text);
 	}
-	scratch_close();
 }
 
 static unsigned told;
@@ -505,7 +497,6 @@ TEST(a_reload_tells_who_asked)
 	ck_assert_ptr_nonnull(strstr(captured(),
 	    "reload: --workers stays \"2\", it needs a restart to be "
 	    "\"4\""));
-	scratch_close();
 }
 
 /* What --check-config says, beside mistakes in files. */
@@ -539,7 +530,6 @@ TEST_ROWS(a_check_tells_what_would_fail, ARRAY_LEN(checks))
 		ck_assert_ptr_nonnull(strstr(captured(), checks[_i].message));
 	ck_assert(!scratch_exists("run"));
 	ck_assert(!scratch_exists("not"));
-	scratch_close();
 }
 
 TEST(every_setting_is_key_variable_and_text)
@@ -565,7 +555,6 @@ TEST(every_setting_is_key_variable_and_text)
 		    "%s", line);
 		ck_assert_int_eq(parse_args("-P @p -w / --udp-port 7"), OK);
 	}
-	scratch_close();
 }
 
 static const struct {

@@ -184,6 +184,8 @@ proc_link(pid_t pid, const char *name)
 
 static const char *const detached[] = { "-b", "-d", "-b -d" };
 
+EACH_TEST(NULL, scratch_close)
+
 TEST_ROWS(when_the_command_returns_all_is_there, ARRAY_LEN(detached))
 {
 	pid_t pid;
@@ -202,7 +204,6 @@ TEST_ROWS(when_the_command_returns_all_is_there, ARRAY_LEN(detached))
 	ck_assert(!scratch_exists("run/relayd/control.port"));
 	ck_assert(!scratch_exists("run/relayd/data.port"));
 	ck_assert(!scratch_exists("run/relayd/live.port"));
-	scratch_close();
 }
 
 TEST_ROWS(only_daemonize_hides_an_unknown_group, ARRAY_LEN(detached))
@@ -217,7 +218,6 @@ TEST_ROWS(only_daemonize_hides_an_unknown_group, ARRAY_LEN(detached))
 	ck_assert_str_eq(read_errors(),
 	    is_said ? "warning No tracing group detected: \"no_such_group\"\n"
 		    : "");
-	scratch_close();
 }
 
 TEST_ROWS(only_daemonize_leaves_standard_error, ARRAY_LEN(detached))
@@ -234,7 +234,6 @@ TEST_ROWS(only_daemonize_leaves_standard_error, ARRAY_LEN(detached))
 		ck_assert_str_eq(proc_link(pid, "fd/1"), "/dev/null");
 	end_daemon(pid);
 	close(error_fd);
-	scratch_close();
 }
 
 /* Status 1, and at once: not when somebody looks again. */
@@ -289,7 +288,6 @@ TEST(an_unwritable_place_for_the_pid_fails_the_start)
 	ck_assert_int_eq(finish(launch(SERVE, "-b -P /nonexistent/pid")), 1);
 	ck_assert_ptr_nonnull(strstr(read_errors(), "/nonexistent/pid"));
 	ck_assert(!scratch_exists("run/relayd/control.port"));
-	scratch_close();
 }
 
 static const struct {
@@ -311,7 +309,6 @@ TEST_ROWS(the_working_directory_is_taken, ARRAY_LEN(directories))
 	ck_assert_str_eq(proc_link(pid, "cwd"), directories[_i].cwd);
 	end_daemon(pid);
 	close(error_fd);
-	scratch_close();
 }
 
 static const struct {
@@ -339,7 +336,6 @@ TEST_ROWS(an_unwritable_directory_is_told_when_verbose, ARRAY_LEN(unwritable))
 	ck_assert_int_eq(said != NULL, unwritable[_i].is_told);
 	if (getuid() == 65534)
 		(void)setresuid(0, 0, 0);
-	scratch_close();
 }
 
 static const char *const starts[] = { "-b -S", "-d --sig-parent", "-S" };
@@ -367,7 +363,6 @@ TEST_ROWS(the_parent_gets_its_signal_when_all_is_there, ARRAY_LEN(starts))
 	end_daemon(pid);
 	ck_assert_int_eq(finish(child), 0);
 	close(error_fd);
-	scratch_close();
 }
 
 TEST(without_the_option_nobody_is_signalled)
@@ -385,7 +380,6 @@ TEST(without_the_option_nobody_is_signalled)
 	end_daemon(pid);
 	ck_assert_int_eq(usr1, 0);
 	close(error_fd);
-	scratch_close();
 }
 
 TEST(systemd_hears_of_start_and_end)
@@ -405,7 +399,6 @@ TEST(systemd_hears_of_start_and_end)
 	ck_assert_str_eq(scratch_receive(fd), "STOPPING=1\n");
 	close(fd);
 	close(error_fd);
-	scratch_close();
 }
 
 TEST(the_descriptor_limit_is_raised)
@@ -423,7 +416,6 @@ TEST(the_descriptor_limit_is_raised)
 	ck_assert_uint_eq(limit.rlim_cur, limit.rlim_max);
 	end_daemon(pid);
 	close(error_fd);
-	scratch_close();
 }
 
 /* Else the first sockets would be taken for standard output and error. */
@@ -443,7 +435,6 @@ TEST(closed_standard_streams_are_opened)
 	end_daemon(pid);
 	ck_assert_int_eq(finish(pid), 0);
 	close(error_fd);
-	scratch_close();
 }
 
 TEST(the_health_path_is_our_own)
@@ -463,5 +454,4 @@ TEST(the_health_path_is_our_own)
 	ck_assert_int_eq(options_parse(&options, 1, argv), OK);
 	ck_assert_int_eq(daemon_start(&the_daemon, &options), OK);
 	ck_assert_str_eq(the_daemon.health_path, "/h");
-	scratch_close();
 }

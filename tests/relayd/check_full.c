@@ -243,6 +243,8 @@ record_with_space(uint64_t room, uint64_t size, uint64_t count)
 		check_losses(packets, 7);
 }
 
+EACH_TEST(NULL, endpoints_end)
+
 TEST_ROWS(any_write_file_or_folder_may_lack_room, ROOM_MAX / STEP)
 {
 	record_with_space((uint64_t)_i * STEP, 0, 0);
@@ -278,7 +280,6 @@ TEST(that_streams_lost_packets_is_not_told_for_each)
 	/* Warnings, and two errors, which are counted apart: the disk is full,
 	 * and packets are lost. */
 	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 2);
-	endpoints_end();
 }
 
 /* Packets fill the disk; then metadata has the reserve, and packets do not take
@@ -307,7 +308,6 @@ TEST(metadata_has_the_reserve)
 	check_tree(packets);
 	check_metadata(text);
 	ck_assert(packets[0] && !packets[1] && !packets[2]);
-	endpoints_end();
 }
 
 /* There is no end to metadata for which there is no room: then, and not before,
@@ -334,7 +334,6 @@ TEST(what_is_owed_has_a_limit)
 	ck_assert_int_eq(st, E_NOSPC);
 	ck_assert_uint_eq(n, 4); /* with their heads, three are below 4 MiB */
 	buf_free(&out);
-	endpoints_end();
 }
 
 /* There is room for a packet, but not for its record: viewers go on, and the
@@ -358,7 +357,6 @@ TEST(viewers_pass_what_has_no_record)
 	fake_fs_set_space(1 << 20);
 	ck_assert_uint_eq(packet(2), RELAY_OK);
 	ck_assert_uint_eq(packet_log_count(t->log), 2);
-	endpoints_end();
 }
 
 /* There is room again, but metadata that waited cannot be written: this is told
@@ -390,7 +388,6 @@ TEST(what_was_owed_may_be_lost)
 	check_metadata("one ");
 	buf_free(&ask);
 	buf_free(&out);
-	endpoints_end();
 }
 
 int

@@ -121,6 +121,8 @@ go_on(struct stream *t, struct stream *m, uint64_t chunk, uint32_t command,
 	live_pair_metadata(m, "declarations", 12);
 }
 
+EACH_TEST(open_pair, close_pair)
+
 TEST_ROWS(the_next_chunk_is_where_it_should_be, ARRAY_LEN(rows))
 {
 	const uint32_t command = rows[_i].command;
@@ -128,7 +130,6 @@ TEST_ROWS(the_next_chunk_is_where_it_should_be, ARRAY_LEN(rows))
 	uint64_t chunk = 0, seq = 0;
 	struct stream *t, *m;
 
-	open_pair();
 	t = live_pair_stream(session, "ust/0", "c", 0, 0);
 	m = live_pair_stream(session, "ust/0", "metadata", 0, 0);
 	session_publish(session);
@@ -155,7 +156,6 @@ TEST_ROWS(the_next_chunk_is_where_it_should_be, ARRAY_LEN(rows))
 		  size_of(chunk == 2 ? "archives/*-1/ust/0/c"
 				     : "archives/*-2/ust/0/c") == BYTES);
 	ck_assert_str_eq(session_path(session), WHERE);
-	close_pair();
 }
 
 static struct session *
@@ -192,7 +192,6 @@ TEST_ROWS(a_sibling_has_the_same_new_directory, 3)
 	const char *const removed[] = { WHERE, "host", "" };
 	struct session *a, *b;
 
-	open_pair();
 	for (uint64_t round = 1; round < 4; round++) {
 		live_pair_remove(&pair, removed[_i]);
 		a = sibling(false, 0);
@@ -213,7 +212,6 @@ TEST_ROWS(a_sibling_has_the_same_new_directory, 3)
 		close_chunk(
 		    round == 1 ? 0 : 100 * (round - 1), RELAY_CLOSE_DELETE);
 	}
-	close_pair();
 }
 
 /* A chunk that a sibling made, and that was removed before this one came. */
@@ -221,7 +219,6 @@ TEST(a_siblings_chunk_is_made_again)
 {
 	struct session *other;
 
-	open_pair();
 	other = sibling(false, 0);
 	live_pair_create_chunk(session, 1);
 	live_pair_remove(&pair, "host");
@@ -239,7 +236,6 @@ TEST(a_siblings_chunk_is_made_again)
 	(void)live_pair_stream(other, "ust/2", "c", 0, 0);
 	ck_assert_int_eq(size_of(".tmp_new_chunk/ust/2/c"), 0);
 	session_end(other, false);
-	close_pair();
 }
 
 /* Streams that come later, and files that come later, are recorded. */
@@ -247,7 +243,6 @@ TEST_ROWS(what_is_added_is_recorded, 2)
 {
 	struct stream *old, *ring, *new;
 
-	open_pair();
 	old = live_pair_stream(session, "ust/0", "c", 0, 0);
 	ring = live_pair_stream(session, "ust/0", "r", BYTES, 0);
 	session_publish(session);
@@ -267,7 +262,6 @@ TEST_ROWS(what_is_added_is_recorded, 2)
 	ck_assert_int_eq(size_of("ust/0/index/r_1.idx"), 16 + 72);
 	/* A name that is gone is free; the tracer would have another. */
 	stream_close(old, 1);
-	close_pair();
 }
 
 /* The peer is told nothing, and waits for nothing. */
@@ -275,7 +269,6 @@ TEST_ROWS(packets_of_what_was_removed_are_dropped, 4)
 {
 	struct stream *t, *m;
 
-	open_pair();
 	t = live_pair_stream(session, "ust/0", "c", 0, 0);
 	m = live_pair_stream(session, "ust/0", "metadata", 0, 0);
 	session_publish(session);
@@ -299,7 +292,6 @@ TEST_ROWS(packets_of_what_was_removed_are_dropped, 4)
 	ck_assert_int_eq(size_of("."), -1);
 	stream_close(t, 4);
 	stream_close(m, NEVER);
-	close_pair();
 }
 
 /* Nothing is made again only to be closed. */
@@ -307,7 +299,6 @@ TEST_ROWS(an_end_makes_nothing, 2)
 {
 	struct stream *t;
 
-	open_pair();
 	t = live_pair_stream(session, "ust/0", "c", 0, 0);
 	packet(t, 0);
 	if (_i > 0)
@@ -317,5 +308,4 @@ TEST_ROWS(an_end_makes_nothing, 2)
 	close_chunk(_i == 2 ? 1 : 0,
 	    _i == 0 ? RELAY_CLOSE_NOTHING : RELAY_CLOSE_ARCHIVE);
 	ck_assert_int_eq(size_of("."), -1);
-	close_pair();
 }

@@ -223,11 +223,12 @@ ask(enum stored_wish wish, const char *path, bool yes)
 	return answered;
 }
 
+EACH_TEST(begin, end)
+
 TEST(the_oldest_go_until_the_limit_holds)
 {
 	const struct stored_info *i;
 
-	begin();
 	make_ended("h/a");
 	make_ended("h/b");
 	make_ended("h/c");
@@ -246,14 +247,13 @@ TEST(the_oldest_go_until_the_limit_holds)
 	ck_assert(scratch_exists(notes_name()));
 	retention_destroy(r);
 	ck_assert(!scratch_exists(notes_name()));
-	scratch_close();
+	r = NULL;
 }
 
 TEST(who_is_used_stays)
 {
 	struct stored_dir *user;
 
-	begin();
 	user = stored_dir_create();
 	stored_dir_enter(user);
 	make("h/a", STORED_SESSION, 4, stored_dir_get(user), true);
@@ -264,14 +264,12 @@ TEST(who_is_used_stays)
 	stored_dir_put(user);
 	pass(1);
 	ck_assert(!is_there("h/a"));
-	end();
 }
 
 TEST(a_chunk_goes_when_its_session_and_viewers_have_ended)
 {
 	struct stored_dir *session, *viewer;
 
-	begin();
 	session = stored_dir_create();
 	viewer = stored_dir_create();
 	stored_dir_enter(session);
@@ -291,14 +289,12 @@ TEST(a_chunk_goes_when_its_session_and_viewers_have_ended)
 	ck_assert(!is_there("h/a"));
 	stored_dir_put(session);
 	stored_dir_put(viewer);
-	end();
 }
 
 TEST(a_snapshot_goes_while_its_session_runs)
 {
 	struct stored_dir *session;
 
-	begin();
 	session = stored_dir_create();
 	stored_dir_enter(session);
 	make("h/a", STORED_SESSION, 0, stored_dir_get(session), true);
@@ -309,12 +305,10 @@ TEST(a_snapshot_goes_while_its_session_runs)
 	ck_assert(!is_there("h/a/one") && is_there("h/a/two"));
 	stored_dir_leave(session);
 	stored_dir_put(session);
-	end();
 }
 
 TEST(who_is_kept_stays_with_all_around_it)
 {
-	begin();
 	make("h/a", STORED_SESSION, 1, NULL, true);
 	make("h/a/1", STORED_CHUNK, 4, NULL, true);
 	make("h/a/2", STORED_CHUNK, 4, NULL, true);
@@ -333,7 +327,6 @@ TEST(who_is_kept_stays_with_all_around_it)
 	pass(1);
 	ck_assert(!is_there("h/a") && is_there("h/b"));
 	ck_assert_uint_eq(ask(STORED_VACUUM, NULL, true)->n_items, 0);
-	end();
 }
 
 /* Another relay, or a session that began there again, has it locked. */
@@ -341,7 +334,6 @@ TEST(who_is_locked_stays)
 {
 	int fd;
 
-	begin();
 	make_ended("h/a");
 	fd = open(scratch_path("out/h/a"), O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(flock(fd, LOCK_SH | LOCK_NB), 0);
@@ -350,7 +342,6 @@ TEST(who_is_locked_stays)
 	close(fd);
 	pass(RETENTION_BUSY_NS / NS_PER_S);
 	ck_assert(!is_there("h/a"));
-	end();
 }
 
 /* A file system that tells of room only with its next commit is not taken for
@@ -359,7 +350,6 @@ TEST(room_that_is_told_late_is_awaited)
 {
 	char name[16];
 
-	begin();
 	for (int i = 0; i < 9; i++) {
 		snprintf(name, sizeof(name), "h/%d", i);
 		make_ended(name);
@@ -378,7 +368,6 @@ TEST(room_that_is_told_late_is_awaited)
 	ck_assert(!is_there("h/2") && is_there("h/3"));
 	pass(RETENTION_SETTLE_NS / NS_PER_S);
 	ck_assert(!is_there("h/3") && is_there("h/4"));
-	end();
 }
 
 /* Only the file system says what is free. */
@@ -386,19 +375,16 @@ TEST(writes_that_fail_delete_nothing)
 {
 	struct reserve reserve;
 
-	begin();
 	make_ended("h/a");
 	limit(0, 1, 0);
 	reserve_init(&reserve, -1);
 	reserve_disk_full(&reserve);
 	pass(2);
 	ck_assert(is_there("h/a"));
-	end();
 }
 
 TEST(nothing_young_goes)
 {
-	begin();
 	make_ended("h/a");
 	keep_at_least_s = 10;
 	make_ended("h/b");
@@ -414,13 +400,11 @@ TEST(nothing_young_goes)
 	pass(2);
 	ck_assert(!is_there("h/a") && is_there("h/b"));
 	ck_assert_uint_eq(stat_of(STAT_deleted_youngest), 12);
-	end();
 }
 
 /* The wall clock is set forward by a month. */
 TEST(a_clock_that_jumps_makes_nothing_old)
 {
-	begin();
 	keep_at_least_s = 10;
 	make_ended("h/a");
 	clock_jump_s = 30 * 24 * 3600;
@@ -431,7 +415,6 @@ TEST(a_clock_that_jumps_makes_nothing_old)
 	ck_assert(is_there("h/a"));
 	pass(2);
 	ck_assert(!is_there("h/a"));
-	end();
 }
 
 static unsigned
@@ -455,7 +438,6 @@ TEST(nothing_goes_when_that_is_not_enough)
 	unsigned used = 0, deletable = 0;
 	struct stored_dir *runs;
 
-	begin();
 	make_ended("h/a");
 	make_ended("h/b");
 	runs = stored_dir_create();
@@ -489,7 +471,6 @@ TEST(nothing_goes_when_that_is_not_enough)
 	ck_assert(is_there("h/b"));
 	stored_dir_leave(runs);
 	stored_dir_put(runs);
-	end();
 }
 
 /* The directory of a session that runs lies in one that has finished; this
@@ -498,7 +479,6 @@ TEST_ROWS(a_session_inside_keeps_all_around_it, 3)
 {
 	int fd;
 
-	begin();
 	make_ended("h/a");
 	ck_assert_int_eq(mkdir(scratch_path("out/h/a/deep"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("out/h/a/deep/live"), 0700), 0);
@@ -529,13 +509,11 @@ TEST_ROWS(a_session_inside_keeps_all_around_it, 3)
 	}
 	pass(2 * RETENTION_BUSY_NS / NS_PER_S);
 	ck_assert(!is_there("h/a"));
-	end();
 }
 
 /* Another program made it after the end: one warning, and fewer tries. */
 TEST(a_newer_directory_inside_is_reported_once)
 {
-	begin();
 	make_ended("h/a");
 	clock_freeze(now_s * NS_PER_S, 1000);
 	make("h/old", STORED_SESSION, 4, NULL, true);
@@ -554,12 +532,10 @@ TEST(a_newer_directory_inside_is_reported_once)
 	scratch_remove("out/h/old/mine");
 	pass(RETENTION_RETRY_NS / NS_PER_S);
 	ck_assert(!is_there("h/old"));
-	end();
 }
 
 TEST(files_of_others_stay_where_they_are)
 {
-	begin();
 	make_ended("h/a");
 	scratch_write("out/h/a/mine.txt", "mine");
 	ck_assert_int_eq(log_open(scratch_path("log")), OK);
@@ -572,7 +548,6 @@ TEST(files_of_others_stay_where_they_are)
 	    "h/a: files that the relay did not create are left there: 1\n"));
 	pass(RETENTION_RETRY_NS / NS_PER_S);
 	ck_assert_uint_eq(lines_of_log(), 2);
-	end();
 }
 
 /* It says what the next step does, with all limits at once. */
@@ -582,7 +557,6 @@ TEST(the_dry_run_is_the_real_thing)
 	char name[16];
 	unsigned n;
 
-	begin();
 	for (int i = 0; i < 8; i++) {
 		snprintf(name, sizeof(name), "h/%d", i);
 		make_ended(name);
@@ -618,7 +592,6 @@ TEST(the_dry_run_is_the_real_thing)
 	}
 	ck_assert(!is_there("h/0") && is_there("h/1") && !is_there("h/2"));
 	ck_assert(is_there("h/3"));
-	end();
 }
 
 /* The next start knows the same, whatever this one was doing. */
@@ -626,7 +599,6 @@ TEST(the_notes_are_enough)
 {
 	const struct stored_info *i;
 
-	begin();
 	make("h/a", STORED_SESSION, 4, NULL, true);
 	make_ended("h/b");
 	(void)ask(STORED_KEEP, "h/b", true);
@@ -645,14 +617,12 @@ TEST(the_notes_are_enough)
 	answered = NULL;
 	limit(300 * KIB, 0, 0);
 	ck_assert(!is_there("h/a") && is_there("h/b"));
-	end();
 }
 
 TEST(notes_that_fail_or_go_are_written_again)
 {
 	struct rlimit no_room;
 
-	begin();
 	make_ended("h/a");
 	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &no_room), 0);
 	no_room.rlim_cur = 4096; /* the log is shorter */
@@ -671,7 +641,6 @@ TEST(notes_that_fail_or_go_are_written_again)
 	start(RETENTION_MEMORY_MAX);
 	work();
 	ck_assert_uint_eq(ask(STORED_LIST, NULL, false)->n_items, 2);
-	end();
 }
 
 static const char *
@@ -693,7 +662,6 @@ last_log(void)
  * use. */
 TEST(without_its_directory_nothing_is_deleted)
 {
-	begin();
 	make_ended("h/a");
 	ck_assert_int_eq(log_open(scratch_path("log")), OK);
 	scratch_remove("not/yet/there");
@@ -704,14 +672,12 @@ TEST(without_its_directory_nothing_is_deleted)
 	ck_assert(is_there("h/a") && is_there("h/b"));
 	ck_assert_ptr_nonnull(
 	    strstr(scratch_read("log"), "; no trace is deleted: restart the"));
-	end();
 }
 
 TEST(one_relay_has_the_notes)
 {
 	struct retention *first;
 
-	begin();
 	make_ended("h/a");
 	first = r;
 	ck_assert_int_eq(log_open(scratch_path("log")), OK);
@@ -725,14 +691,12 @@ TEST(one_relay_has_the_notes)
 	retention_destroy(first);
 	make_ended("h/c");
 	ck_assert(!is_there("h/a") && is_there("h/b") && !is_there("h/c"));
-	end();
 }
 
 /* Without a state directory that can be written: said once for each set of
  * limits, and as an error only when there are limits. */
 TEST(without_notes_limits_are_refused)
 {
-	begin();
 	retention_destroy(r);
 	scratch_remove("not");
 	scratch_write("not", "x");
@@ -753,7 +717,6 @@ TEST(without_notes_limits_are_refused)
 	ck_assert_int_eq(ask(STORED_LIST, NULL, false)->st, E_REFUSED);
 	ck_assert_int_eq(ask(STORED_KEEP, "h/a", true)->st, E_REFUSED);
 	ck_assert_int_eq(ask(STORED_SUMMARY, NULL, false)->st, OK);
-	end();
 }
 
 /* The notes go with the output directory, and follow it when it is renamed. */
@@ -761,7 +724,6 @@ TEST(notes_follow_the_output_directory)
 {
 	char old[128];
 
-	begin();
 	make_ended("h/a");
 	snprintf(old, sizeof(old), "%s", notes_name());
 	ck_assert(scratch_exists(old));
@@ -778,13 +740,11 @@ TEST(notes_follow_the_output_directory)
 	ck_assert_int_eq(mkdir(scratch_path("out"), 0700), 0);
 	pass(1);
 	ck_assert(!scratch_exists(old));
-	end();
 }
 
 /* What is not noted stays, and is noted again when there is memory for it. */
 TEST(notes_have_a_limit_of_memory)
 {
-	begin();
 	retention_destroy(r);
 	start(1);
 	work();
@@ -806,7 +766,6 @@ TEST(notes_have_a_limit_of_memory)
 	make_ended("h/e");
 	pass(1);
 	ck_assert(!is_there("h/e") && is_there("h/b"));
-	end();
 }
 
 /* 100,000 directories: what a start, a list and a look take is linear. */
@@ -820,7 +779,6 @@ TEST(many_are_no_trouble)
 	double cpu;
 	int fd;
 
-	begin();
 	fd = open(scratch_path("out"), O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(dir_identify(&place.id, fd), OK);
 	close(fd);
@@ -843,5 +801,4 @@ TEST(many_are_no_trouble)
 	ck_assert_uint_eq(
 	    ask(STORED_SUMMARY, NULL, false)->figures.directories, 0);
 	ck_assert_double_lt(clock_cpu_s() - cpu, 20);
-	end();
 }

@@ -68,6 +68,8 @@ static const struct {
 	{ "what\n", "", "memory.max", "1\n", "1\n", 0 },
 };
 
+EACH_TEST(NULL, scratch_close)
+
 TEST_ROWS(memory_is_that_of_the_control_group, ARRAY_LEN(groups))
 {
 	const uint64_t all = machine_memory("/nowhere");
@@ -93,7 +95,6 @@ TEST(a_file_appears_whole_and_goes)
 	runfile_remove(&file);
 	ck_assert(!scratch_exists("f"));
 	runfile_remove(&file);
-	scratch_close();
 }
 
 TEST(the_umask_counts)
@@ -102,7 +103,6 @@ TEST(the_umask_counts)
 	umask(077);
 	ck_assert_int_eq(runfile_write(&file, scratch_path("f"), 1), OK);
 	ck_assert_uint_eq(mode_of("f"), 0600);
-	scratch_close();
 }
 
 TEST(a_file_of_a_successor_stays)
@@ -116,7 +116,6 @@ TEST(a_file_of_a_successor_stays)
 	ck_assert_str_eq(scratch_read("f"), "2\n");
 	runfile_remove(&second);
 	ck_assert(!scratch_exists("f"));
-	scratch_close();
 }
 
 TEST(a_planted_link_is_not_written_through)
@@ -128,7 +127,6 @@ TEST(a_planted_link_is_not_written_through)
 	ck_assert_int_eq(runfile_write(&file, scratch_path("f"), 1), OK);
 	ck_assert_str_eq(scratch_read("victim"), "precious");
 	ck_assert_str_eq(scratch_read("f"), "1\n");
-	scratch_close();
 }
 
 TEST(only_files_are_replaced)
@@ -140,7 +138,6 @@ TEST(only_files_are_replaced)
 	ck_assert_int_eq(runfile_write(&file, scratch_path("x/f"), 1), E_IO);
 	runfile_remove(&file);
 	ck_assert(scratch_exists("d"));
-	scratch_close();
 }
 
 TEST(root_shares_the_run_directory_with_the_group)
@@ -160,7 +157,6 @@ TEST(root_shares_the_run_directory_with_the_group)
 	ck_assert_int_eq(chmod(scratch_path("r/relayd"), 0700), 0);
 	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
 	ck_assert_uint_eq(mode_of("r/relayd"), 0700);
-	scratch_close();
 }
 
 TEST(a_user_keeps_the_run_directory)
@@ -175,7 +171,6 @@ TEST(a_user_keeps_the_run_directory)
 	ck_assert_uint_eq(mode_of("r/relayd"), 0700);
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
-	scratch_close();
 }
 
 static void
@@ -231,7 +226,6 @@ TEST_ROWS(a_run_directory_that_others_can_change_is_refused, ARRAY_LEN(spoilt))
 	spoilt[_i].spoil(scratch_path(spoilt[_i].which));
 	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), E_IO);
 	ck_assert(!scratch_exists("elsewhere/relayd"));
-	scratch_close();
 }
 
 /* As the test environment of lttng-tools 2.16 makes it. */
@@ -246,7 +240,6 @@ TEST_ROWS(a_run_directory_of_ours_may_be_open_to_others, ARRAY_LEN(open_modes))
 	ck_assert_int_eq(chmod(scratch_path("r"), open_modes[_i]), 0);
 	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
 	ck_assert_int_eq(rundir_create(scratch_path("r"), 0), OK);
-	scratch_close();
 }
 
 TEST(a_run_directory_that_cannot_be_is_an_error)
@@ -255,7 +248,6 @@ TEST(a_run_directory_that_cannot_be_is_an_error)
 	ck_assert_int_eq(rundir_create(scratch_path("a/b/c"), 0), E_IO);
 	scratch_write("file", "");
 	ck_assert_int_eq(rundir_create(scratch_path("file"), 0), E_IO);
-	scratch_close();
 }
 
 /* A socket file; bound, and listening if asked. */
@@ -335,7 +327,6 @@ TEST(only_sockets_of_the_dead_are_removed)
 	ck_assert(scratch_exists("r/relayd/health-1x"));
 	ck_assert(scratch_exists("r/relayd/other-1"));
 	close(fd);
-	scratch_close();
 }
 
 TEST(an_unknown_group_is_that_of_root)
@@ -358,7 +349,6 @@ TEST(a_notification_arrives_at_a_path)
 	ck_assert(systemd_notify("READY=1"));
 	ck_assert_str_eq(scratch_receive(fd), "READY=1");
 	close(fd);
-	scratch_close();
 }
 
 TEST(a_notification_arrives_at_an_abstract_name)

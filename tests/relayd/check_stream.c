@@ -144,6 +144,8 @@ check(const char *name, const char *packets, size_t records)
 	check_in("", name, packets, records);
 }
 
+EACH_TEST(NULL, endpoints_end)
+
 TEST(a_failed_write_is_told_once_and_the_stream_goes_on)
 {
 	begin(0, 0);
@@ -157,7 +159,6 @@ TEST(a_failed_write_is_told_once_and_the_stream_goes_on)
 	packet(3);
 	ck_assert_uint_eq(pending(3), 0);
 	check("c", "023", 3);
-	endpoints_end();
 }
 
 TEST_ROWS(packets_without_records_are_kept_at_the_end, 2)
@@ -190,7 +191,6 @@ TEST(bytes_after_close_stream_still_come)
 	check("c", "012", 2);
 	/* then it is closed */
 	ck_assert_int_eq(data_of(0, 3, SIZE), E_PROTOCOL);
-	endpoints_end();
 }
 
 /* Every packet, and every part of one, begins the wait anew. */
@@ -224,7 +224,6 @@ TEST(a_slow_link_is_waited_for_after_the_end_of_control)
 	check("c", "01", 2);
 	data(2);
 	check("c", "012", 3);
-	endpoints_end();
 }
 
 TEST(nobody_waits_for_ever_after_the_end_of_control)
@@ -237,7 +236,6 @@ TEST(nobody_waits_for_ever_after_the_end_of_control)
 	endpoints_wait(LINGER_NS);
 	endpoints_cycle();
 	ck_assert(list_empty(&endpoints.shard->sessions));
-	endpoints_end();
 }
 
 TEST(a_gap_on_the_only_connection_is_passed)
@@ -249,7 +247,6 @@ TEST(a_gap_on_the_only_connection_is_passed)
 	ck_assert_uint_eq(endpoints.shard->figures.gaps, 1);
 	ck_assert_uint_eq(endpoints.shard->figures.packets_lost, 2);
 	ck_assert_int_eq(data_of(0, 2, SIZE), E_PROTOCOL);
-	endpoints_end();
 }
 
 TEST_ROWS(a_gap_that_another_may_fill_waits_a_second, 2)
@@ -273,7 +270,6 @@ TEST_ROWS(a_gap_that_another_may_fill_waits_a_second, 2)
 		check("c", "02", 2);
 		ck_assert_uint_eq(endpoints.shard->figures.gaps, 1);
 	}
-	endpoints_end();
 }
 
 TEST_ROWS(rings_roll_over_and_endless_rows_do_not, 2)
@@ -289,7 +285,6 @@ TEST_ROWS(rings_roll_over_and_endless_rows_do_not, 2)
 		check("c_0", "8", 1);
 		check("c_1", "67", 2);
 	}
-	endpoints_end();
 }
 
 static void
@@ -335,7 +330,6 @@ TEST(a_record_of_another_size_is_corrected)
 		    endpoints.shard->figures.records_corrected, wrong);
 	}
 	ck_assert_uint_eq(pending(ARRAY_LEN(rows) - 1), 0);
-	endpoints_end();
 }
 
 /* What has no bytes has no place in an index file. */
@@ -348,7 +342,6 @@ TEST(an_empty_packet_has_no_record)
 	packet(2);
 	ck_assert_uint_eq(pending(2), 0);
 	check("c", "02", 2);
-	endpoints_end();
 }
 
 static const unsigned wrap_faults[] = { FAKE_FS_FULL, FAKE_FS_KEEPS,
@@ -376,7 +369,6 @@ TEST_ROWS(a_ring_that_could_not_wrap_goes_on, 8)
 	ck_assert_uint_eq(pending(seq), 0);
 	check("c_0", _i < 4 ? "56" : "9:", 2);
 	check("c_1", _i < 4 ? "23" : "67", 2);
-	endpoints_end();
 }
 
 static void
@@ -414,7 +406,6 @@ TEST(a_rotation_without_room_goes_on_when_there_is_some)
 	ck_assert_uint_eq(serve(&ask), RELAY_OK);
 	check("c", "01", 2);
 	check_in("19700101T000000+0000-1/", "c", "3", 1);
-	endpoints_end();
 }
 
 static void
@@ -463,7 +454,6 @@ TEST_ROWS(a_clear_deletes_in_slices_what_is_in_nobodys_way, 2)
 	ck_assert_uint_eq(turns, _i == 0 ? 1 : 0);
 	fake_fs_walk(count_file, &files);
 	ck_assert_uint_eq(files, _i == 0 ? 1 : 0); /* chunk 1's, empty yet */
-	endpoints_end();
 }
 
 static void
@@ -509,7 +499,6 @@ TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
 	    0);
 	ck_assert(
 	    endpoints.shard->doomed.next->next == &endpoints.shard->doomed);
-	endpoints_end();
 }
 
 /* Who clears faster than files go waits for them, as each chunk that is being
@@ -529,7 +518,6 @@ TEST_ROWS(clears_take_no_more_descriptors_than_their_session_has, 2)
 		delete_chunk(id - 1);
 		ck_assert_uint_le(account_used(&fds[FDS_SESSIONS]), before);
 	}
-	endpoints_end();
 }
 
 /* Whatever could not be opened, nothing of a refused stream is left over: the
@@ -549,7 +537,6 @@ TEST_ROWS(a_refused_stream_leaves_nothing, 2)
 	ck_assert_uint_gt(n, 2);
 	ck_assert_uint_lt(n, 20);
 	ck_assert_uint_eq(endpoints.shard->store->n_open, 1);
-	endpoints_end();
 }
 
 TEST(what_is_held_is_limited)
@@ -565,7 +552,6 @@ TEST(what_is_held_is_limited)
 		ck_assert_uint_eq(record(i), RELAY_OK);
 	ck_assert(!ingest_is_held(endpoints.inputs[0]));
 	data(seq);
-	endpoints_end();
 }
 
 TEST(while_memory_is_short_who_holds_little_is_read)
@@ -592,7 +578,6 @@ TEST(while_memory_is_short_who_holds_little_is_read)
 	ck_assert_uint_eq(record(0), RELAY_OK); /* it is too late: ignored */
 	ck_assert_uint_eq(record(seq - 1), RELAY_UNKNOWN_ERROR);
 	account_sub(&endpoints_memory, endpoints_memory.soft);
-	endpoints_end();
 }
 
 TEST(records_without_packets_are_memory)
@@ -612,7 +597,6 @@ TEST(records_without_packets_are_memory)
 	    endpoints.control->session->held.n_records * RECORD_MEMORY,
 	    endpoints_memory.fair);
 	account_sub(&endpoints_memory, endpoints_memory.soft);
-	endpoints_end();
 }
 
 TEST(twice_the_memory_is_given_up_at_once)
@@ -631,7 +615,6 @@ TEST(twice_the_memory_is_given_up_at_once)
 	ck_assert_uint_lt(
 	    endpoints.control->session->held.bytes, endpoints_memory.fair);
 	account_sub(&endpoints_memory, 2 * endpoints_memory.soft);
-	endpoints_end();
 }
 
 static void *
@@ -672,7 +655,6 @@ TEST(another_thread_must_take_the_shard_over)
 
 	ck_assert(WIFSIGNALED(how) && WTERMSIG(how) == SIGABRT);
 #endif
-	endpoints_end();
 }
 
 int

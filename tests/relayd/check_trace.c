@@ -111,6 +111,8 @@ check_folder(const char *folder, long c0, long c1, long metadata)
 	    size_of(folder, "c_1"), size_of(folder, "metadata"));
 }
 
+EACH_TEST(NULL, close_pair)
+
 TEST(each_has_a_folder_and_is_a_trace_for_viewers)
 {
 	const char *const folders[] = { PATH, PATH "-1", PATH "-2" };
@@ -134,7 +136,6 @@ TEST(each_has_a_folder_and_is_a_trace_for_viewers)
 	for (unsigned i = 0; i < 3; i++)
 		check_folder(folders[i], BYTES * (i + 1), BYTES, 10 + i);
 	ck_assert_int_eq(size_of(PATH "-3", "."), -1);
-	close_pair();
 }
 
 /* The streams of the new one come before those of the old one are closed, and
@@ -158,7 +159,6 @@ TEST(the_old_one_may_close_late)
 	end(&new, 0, 0);
 	check_folder(PATH, 2 * BYTES, BYTES, 5);
 	check_folder(PATH "-1", BYTES, BYTES, 3);
-	close_pair();
 }
 
 /* A channel that is enabled while the trace is open belongs to it; one that
@@ -175,7 +175,6 @@ TEST(a_new_channel_goes_where_its_metadata_is)
 	p = begin();
 	ck_assert_str_eq(p.c0->path->s, PATH "-1");
 	ck_assert_str_eq(p.metadata->path->s, PATH "-1");
-	close_pair();
 }
 
 /* A tracer that sends all metadata first has not ended its trace. */
@@ -189,7 +188,6 @@ TEST(metadata_that_is_closed_first_ends_nothing)
 	stream_close(metadata, NEVER);
 	ck_assert_str_eq(add("c_0")->path->s, PATH);
 	ck_assert_str_eq(add("c_1")->path->s, PATH);
-	close_pair();
 }
 
 /* The streams of a snapshot are closed one by one, in any order. */
@@ -209,7 +207,6 @@ TEST(a_snapshot_is_one_trace)
 		live_pair_create_chunk(session, round + 1);
 		live_pair_close_chunk(session, round, RELAY_CLOSE_ARCHIVE);
 	}
-	close_pair();
 }
 
 /* What somebody else put there is not touched, and not written to. */
@@ -231,7 +228,6 @@ TEST(names_that_are_taken_are_passed_over)
 	ck_assert_int_eq(size_of(PATH "-1", "c_0"), -1);
 	p = begin();
 	ck_assert_str_eq(p.c0->path->s, PATH "-4");
-	close_pair();
 }
 
 /* A file that the session has not made is in the way: the stream is refused,
@@ -252,7 +248,6 @@ TEST(what_another_made_is_no_trace_of_ours)
 	ck_assert_str_eq(add("c_2")->path->s, PATH);
 	packet(t, 0);
 	ck_assert_int_eq(size_of(PATH, "c_0"), BYTES);
-	close_pair();
 }
 
 TEST(rings_are_of_one_generation)
@@ -275,7 +270,6 @@ TEST(rings_are_of_one_generation)
 	ck_assert_int_eq(size_of(PATH "-1", "r_0_0"), BYTES);
 	ck_assert_int_eq(size_of(PATH "-1", "r_0_1"), BYTES);
 	ck_assert_int_eq(size_of(PATH "-1", "index/r_0_1.idx"), 16 + 72);
-	close_pair();
 }
 
 static void
@@ -310,7 +304,6 @@ TEST(rotations_keep_generations_apart)
 	ck_assert_str_eq(p.c0->path->s, PATH);
 	ck_assert_int_eq(size_of("archives/*-0/" PATH "-1", "c_0"), BYTES);
 	ck_assert_int_eq(size_of(".tmp_old*/" PATH "-1", "c_0"), BYTES);
-	close_pair();
 }
 
 /* Its packets up to the rotation are late, so it is in the chunk before. */
@@ -334,7 +327,6 @@ TEST(a_slow_stream_keeps_its_name_in_the_next_chunk)
 	packet(new.c0, 0);
 	end(&new, 0, NEVER);
 	live_pair_close_chunk(session, 0, RELAY_CLOSE_ARCHIVE);
-	close_pair();
 }
 
 TEST(a_clear_deletes_all_generations)
@@ -357,7 +349,6 @@ TEST(a_clear_deletes_all_generations)
 	ck_assert_int_eq(size_of(PATH, "."), -1);
 	ck_assert_int_eq(size_of(PATH "-1", "."), -1);
 	check_folder(PATH "-2", 0, 0, 0);
-	close_pair();
 }
 
 /* Nothing is kept of traces whose chunk is gone. */
@@ -387,7 +378,6 @@ TEST(what_is_over_is_forgotten)
 		ck_assert_uint_eq(session->traces.names_bytes, 0);
 		ck_assert_uint_eq(pair.shard->store->names_bytes, 0);
 	}
-	close_pair();
 }
 
 /* A turn frees some of them; their names are free at once. */
@@ -412,7 +402,6 @@ TEST(many_are_forgotten_in_slices)
 		;
 	ck_assert_uint_eq(session->traces.keys.n, 1);
 	ck_assert(list_empty(&pair.shard->store->old_families));
-	close_pair();
 }
 
 /* Random order of what a tracer does: no stream is refused, none shares a
@@ -519,5 +508,4 @@ TEST_ROWS(any_order_keeps_them_apart, 40)
 		check_runs();
 	}
 	ck_assert_uint_eq(pair.shard->figures.packets_dropped, 0);
-	close_pair();
 }

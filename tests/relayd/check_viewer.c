@@ -79,6 +79,8 @@ static const struct {
 	    LIVE_REPLY },
 };
 
+EACH_TEST(NULL, fixture_close)
+
 TEST_ROWS(connect_comes_first, ARRAY_LEN(before_connect))
 {
 	static char peer[] = "p";
@@ -100,7 +102,6 @@ TEST_ROWS(connect_comes_first, ARRAY_LEN(before_connect))
 		    LIVE_REPLY);
 	}
 	viewer_destroy(v);
-	fixture_close();
 }
 
 TEST_ROWS(ctf_2_is_for_viewers_that_know_it, 17)
@@ -124,7 +125,6 @@ TEST_ROWS(ctf_2_is_for_viewers_that_know_it, 17)
 	    &fixture.out);
 	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0),
 	    sees ? LIVE_ATTACH_OK : LIVE_ATTACH_UNKNOWN);
-	fixture_close();
 }
 
 TEST(packets_are_served_within_the_file)
@@ -152,7 +152,6 @@ TEST(packets_are_served_within_the_file)
 	    ask_packet(id, UINT64_MAX, UINT32_MAX), LIVE_PACKET_ERR);
 	ck_assert_uint_eq(
 	    ask_packet(fixture_id(fixture.metadata), 0, 1), LIVE_PACKET_ERR);
-	fixture_close();
 }
 
 static void
@@ -177,7 +176,6 @@ TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
 	packet(2);
 	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
 	assert_packet(0, 2);
-	fixture_close();
 }
 
 static void
@@ -235,7 +233,6 @@ TEST_ROWS(a_missing_file_is_skipped, 2)
 	stream_close(t, 5);
 	ck_assert_uint_eq(
 	    fixture_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
-	fixture_close();
 }
 
 /* A link stands in its place, and the viewer asks again and again. */
@@ -252,7 +249,6 @@ TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
 	for (unsigned i = 0; i < 200; i++)
 		ck_assert_uint_eq(index_status(), LIVE_INDEX_ERR);
 	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES);
-	fixture_close();
 }
 
 static unsigned
@@ -324,7 +320,6 @@ TEST_ROWS(short_processes_leave_nothing, 3)
 	ck_assert_uint_eq(count_positions(), 2);
 	ck_assert_uint_eq(fixture.viewer->traces.n, 1);
 	ck_assert_uint_eq(fixture.viewer->by_id.n, 2);
-	fixture_close();
 }
 
 #define HALVES 20
@@ -382,7 +377,6 @@ TEST(half_traces_cost_requests_nothing)
 	ck_assert_uint_eq(v->by_id.n, 0);
 	ck_assert_uint_eq(v->traces.n, 0);
 	ck_assert(list_empty(&v->incomplete));
-	fixture_close();
 }
 
 static unsigned
@@ -419,7 +413,6 @@ TEST(closed_streams_keep_no_descriptors)
 	}
 	/* ThreadSanitizer may open one of its own meanwhile. */
 	ck_assert_uint_lt(count_descriptors(), before + 2);
-	fixture_close();
 }
 
 #define SENT 1000000 /* before the new process began */
@@ -508,7 +501,6 @@ TEST_ROWS(a_packet_that_begins_too_early_begins_later, 2)
 	    LIVE_ATTACH_OK);
 	ck_assert_uint_eq(fixture_index().timestamp_begin, SENT - 5);
 	assert_bytes(0, lttng_bytes, LTTNG_BYTES);
-	fixture_close();
 }
 
 /* Its file was closed for want of descriptors, and is gone. */
@@ -540,7 +532,6 @@ TEST(it_begins_later_when_its_file_is_gone)
 	/* The other file was closed to look for this one. */
 	ck_assert_uint_eq(account_used(&fixture.pair.viewers.files.kept), 64);
 	fds[FDS_VIEWER_FILES].hard = UINT64_MAX;
-	fixture_close();
 }
 
 /* The magic, and the words that must say what the index says. */
@@ -551,7 +542,6 @@ TEST_ROWS(a_packet_of_another_layout_stays_as_it_is, ARRAY_LEN(lttng_words))
 	begin_too_early(false, lttng_words[_i]);
 	ck_assert_uint_eq(last_begin(), SENT - 5);
 	assert_bytes(0, lttng_bytes, LTTNG_BYTES);
-	fixture_close();
 }
 
 /* Traces that are published one after another move the limit of all, but not
@@ -585,7 +575,6 @@ TEST(an_answer_waits_a_limited_time)
 		     &fixture.held) == LIVE_HOLD);
 	ck_assert_int_gt(n, 2);
 	ck_assert_uint_eq(live_pair_index_of(&fixture.out).timestamp_end, 190);
-	fixture_close();
 }
 
 static void *
@@ -625,5 +614,4 @@ TEST_ROWS(another_thread_may_not, 3)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	fixture_close();
 }

@@ -146,12 +146,13 @@ assert_released(int fd, uint32_t status, uint64_t offset)
 	ck_assert(list_empty(&set.held));
 }
 
+EACH_TEST(open_desk, close_desk)
+
 TEST(news_of_the_stream_let_go)
 {
 	struct live_pair_packet p = fixture_packet(0);
 	int fd;
 
-	open_desk();
 	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	viewer_conns_wake(&set, &set); /* somebody else's */
@@ -160,7 +161,6 @@ TEST(news_of_the_stream_let_go)
 	viewer_conns_wake(&set, fixture.pair.woken);
 	assert_released(fd, LIVE_INDEX_OK, 0);
 	close(fd);
-	close_desk();
 }
 
 TEST(the_limit_lets_go)
@@ -168,7 +168,6 @@ TEST(the_limit_lets_go)
 	uint64_t now;
 	int fd;
 
-	open_desk();
 	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	now = clock_now_ns();
@@ -179,7 +178,6 @@ TEST(the_limit_lets_go)
 	ck_assert_uint_eq(viewer_conns_tick(&set, clock_now_ns()), UINT64_MAX);
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	close(fd);
-	close_desk();
 }
 
 /* 0: one byte, 1: half a request, 2: a whole DETACH. */
@@ -189,7 +187,6 @@ TEST_ROWS(any_byte_lets_go, 3)
 	struct buf b = { 0 };
 	int fd;
 
-	open_desk();
 	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	live_request_encode(
@@ -200,7 +197,6 @@ TEST_ROWS(any_byte_lets_go, 3)
 	ck_assert_uint_eq(published(&fixture.session->live->clients), _i < 2);
 	buf_free(&b);
 	close(fd);
-	close_desk();
 }
 
 /* The same when the byte came in one segment with the request. */
@@ -209,7 +205,6 @@ TEST(a_byte_that_is_there_already_forbids_to_hold)
 	struct buf b = { 0 };
 	int fd;
 
-	open_desk();
 	fd = attach_viewer(fixture.session);
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(ask_index(fd), 64);
@@ -221,21 +216,18 @@ TEST(a_byte_that_is_there_already_forbids_to_hold)
 	assert_released(fd, LIVE_INDEX_RETRY, UINT64_C(1) << 32);
 	buf_free(&b);
 	close(fd);
-	close_desk();
 }
 
 TEST(end_of_file_lets_go)
 {
 	int fd;
 
-	open_desk();
 	fd = attach_viewer(fixture.session);
 	until_held(fd);
 	close(fd);
 	turn();
 	ck_assert(list_empty(&set.conns));
 	ck_assert_uint_eq(published(&fixture.session->live->clients), 0);
-	close_desk();
 }
 
 /* As the live worker does. */
@@ -259,7 +251,6 @@ TEST(a_publication_lets_go_where_it_is_announced)
 	struct session *other;
 	int fd;
 
-	open_desk();
 	other = live_pair_session(&fixture.pair, "two", 1000, false);
 	deliver_all();
 	fd = attach_viewer(fixture.session);
@@ -273,7 +264,6 @@ TEST(a_publication_lets_go_where_it_is_announced)
 	ck_assert_uint_eq(
 	    live_pair_index_of(&fixture.out).flags & 2, LIVE_FLAG_NEW_STREAM);
 	close(fd);
-	close_desk();
 }
 
 /* Its request is not even looked at: looking would add the worker to those that
@@ -283,7 +273,6 @@ TEST(news_of_other_sessions_cost_a_viewer_nothing)
 	struct session *other;
 	int fd;
 
-	open_desk();
 	other = live_pair_session(&fixture.pair, "two", 1000, false);
 	deliver_all();
 	fd = attach_viewer(fixture.session);
@@ -298,7 +287,6 @@ TEST(news_of_other_sessions_cost_a_viewer_nothing)
 	deliver_all();
 	assert_released(fd, LIVE_INDEX_RETRY, 0);
 	close(fd);
-	close_desk();
 }
 
 /* Of another session: let go, babeltrace2 would sleep for nothing. */
@@ -307,7 +295,6 @@ TEST(the_end_of_a_session_lets_go_its_own_viewers)
 	struct session *other;
 	int fd, fd2;
 
-	open_desk();
 	other = live_pair_session(&fixture.pair, "two", 1000000, false);
 	deliver_all();
 	fd = attach_viewer(fixture.session);
@@ -326,7 +313,6 @@ TEST(the_end_of_a_session_lets_go_its_own_viewers)
 	ck_assert_int_eq(receive(fd), 0);
 	close(fd);
 	close(fd2);
-	close_desk();
 }
 
 /* W2: who does not go on is closed, after a time. 0: it does not read, 1: it
@@ -335,7 +321,6 @@ TEST_ROWS(a_stalled_viewer_is_closed, 2)
 {
 	int fd;
 
-	open_desk();
 	fd = connect_viewer();
 	if (_i == 0)
 		for (int i = 0; i < 2000; i++) {
@@ -360,7 +345,6 @@ TEST_ROWS(a_stalled_viewer_is_closed, 2)
 	(void)viewer_conns_tick(&set, clock_now_ns());
 	ck_assert(list_empty(&set.conns));
 	close(fd);
-	close_desk();
 }
 
 #define LISTED 400
@@ -386,7 +370,6 @@ TEST(a_long_list_is_encoded_as_it_is_read)
 	char channel[16];
 	int fd;
 
-	open_desk();
 	for (unsigned i = 0; i < LISTED; i++) {
 		(void)snprintf(channel, sizeof(channel), "c_%u", i);
 		(void)live_pair_stream(
@@ -414,7 +397,6 @@ TEST(a_long_list_is_encoded_as_it_is_read)
 	ck_assert_uint_eq(account_used(&set.unsent), 0);
 	buf_free(&all);
 	close(fd);
-	close_desk();
 }
 
 /* Between requests it may be idle for ever. */
@@ -422,13 +404,11 @@ TEST(an_idle_viewer_stays)
 {
 	int fd;
 
-	open_desk();
 	fd = attach_viewer(fixture.session);
 	fixture_wait_ms(3600000);
 	ck_assert_uint_eq(viewer_conns_tick(&set, clock_now_ns()), UINT64_MAX);
 	ck_assert_int_eq(ask_index(fd), 64);
 	close(fd);
-	close_desk();
 }
 
 /* P24 */
@@ -437,7 +417,6 @@ TEST(byte_by_byte_is_as_good)
 	struct buf b = { 0 };
 	int fd;
 
-	open_desk();
 	fd = attach_viewer(fixture.session);
 	for (int i = 0; i < 2; i++)
 		live_request_encode(
@@ -452,18 +431,15 @@ TEST(byte_by_byte_is_as_good)
 	ck_assert_int_eq(receive(fd), 12);
 	buf_free(&b);
 	close(fd);
-	close_desk();
 }
 
 TEST(an_unknown_command_is_answered_and_closed)
 {
 	int fd;
 
-	open_desk();
 	fd = connect_viewer();
 	ck_assert_int_eq(exchange(fd, 77, 0), 4);
 	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), LIVE_UNKNOWN_COMMAND);
 	ck_assert_int_eq(receive(fd), -1);
 	close(fd);
-	close_desk();
 }

@@ -49,6 +49,8 @@ process(unsigned n, bool is_told)
 	live_pair_deliver_all(&fixture.pair);
 }
 
+EACH_TEST(NULL, fixture_close)
+
 TEST(the_oldest_it_was_not_told_of_are_lost)
 {
 	fixture_open_attached(true);
@@ -67,7 +69,6 @@ TEST(the_oldest_it_was_not_told_of_are_lost)
 		process(n, false);
 	ck_assert_uint_eq(fixture.viewer->n_ended, MAX);
 	ck_assert_uint_eq(announced(), 0);
-	fixture_close();
 }
 
 TEST(who_asks_and_does_not_read_is_closed)
@@ -81,7 +82,6 @@ TEST(who_asks_and_does_not_read_is_closed)
 	process(100, true);
 	ck_assert(fixture.viewer->is_to_be_closed);
 	ck_assert(fixture.pair.viewers.has_to_be_closed);
-	fixture_close();
 }
 
 /* Memory for viewers is short: a viewer that has little gets more, one that has
@@ -121,7 +121,6 @@ TEST(positions_are_counted)
 	viewer_destroy(fixture.viewer);
 	ck_assert_uint_eq(account_used(&vs->memory), 0);
 	fixture.viewer = other;
-	fixture_close();
 }
 
 static void
@@ -179,7 +178,6 @@ TEST(closed_streams_are_counted)
 	close_some(t, 1);
 	ck_assert(greedy->is_to_be_closed && vs->has_to_be_closed &&
 		  !few->is_to_be_closed);
-	fixture_close();
 }
 
 /* V attaches to a new session, with one stream that can be read, which then
@@ -235,5 +233,4 @@ TEST(ended_sessions_are_counted)
 	while (!list_empty(&vs->all))
 		viewer_destroy(list_first(&vs->all, struct viewer, node));
 	ck_assert_uint_eq(vs->n_ended_sessions, 0);
-	fixture_close();
 }

@@ -81,11 +81,14 @@ endpoints_begin(uint32_t live_timer_us, bool loses_when_full)
 void
 endpoints_end(void)
 {
+	if (endpoints.shard == NULL)
+		return;
 	control_destroy(endpoints.control, false);
 	for (unsigned i = 0; i < ENDPOINTS_INPUTS; i++)
 		ingest_destroy(endpoints.inputs[i]);
 	cycle_last(endpoints.shard);
 	shard_destroy(endpoints.shard);
+	endpoints.shard = NULL;
 	ck_assert_uint_eq(account_used(&endpoints_memory), 0);
 }
 

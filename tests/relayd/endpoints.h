@@ -32,7 +32,8 @@ extern struct account endpoints_memory;
 
 /* A session with chunk 0; LIVE_TIMER_US of 0: not live. */
 void endpoints_begin(uint32_t live_timer_us, bool loses_when_full);
-/* Ends the session, if the test did not; its memory is back. */
+/* Ends the session, if the test did not; its memory is back. Does nothing if
+ * none has begun. */
 void endpoints_end(void);
 
 /* Serve the request, which is emptied: the code at byte AT of the reply, 0 if

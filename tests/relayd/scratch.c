@@ -41,7 +41,9 @@ scratch_remove(const char *name)
 void
 scratch_close(void)
 {
-	scratch_remove("");
+	if (dir[0] != '\0')
+		scratch_remove("");
+	dir[0] = '\0';
 }
 
 const char *

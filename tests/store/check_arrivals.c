@@ -183,6 +183,8 @@ add_content(uint64_t seq, uint32_t i, uint32_t size, enum arrived want)
 	return whole;
 }
 
+EACH_TEST(NULL, end)
+
 /* STRIDE is prime, and so no divisor of the number of pieces. */
 TEST_ROWS(pieces_in_any_order_make_the_packet, ARRAY_LEN(shapes))
 {
@@ -218,7 +220,6 @@ TEST_ROWS(pieces_in_any_order_make_the_packet, ARRAY_LEN(shapes))
 		ck_assert_uint_eq(at, size);
 		packet_destroy(&pool, p);
 	}
-	end();
 }
 
 TEST(the_size_in_a_header_costs_bits_and_pointers)
@@ -233,7 +234,6 @@ TEST(the_size_in_a_header_costs_bits_and_pointers)
 	ck_assert_int_eq(arrivals_add(&arrivals, &f, now, &whole), ARRIVED);
 	ck_assert_uint_eq(published(&account), 65536);
 	ck_assert_uint_le(arrivals.partial_bytes, 65536 + 32 * 1024);
-	end();
 }
 
 TEST(a_gap_starts_when_a_later_packet_is_known)
@@ -254,7 +254,6 @@ TEST(a_gap_starts_when_a_later_packet_is_known)
 	ck_assert_uint_eq(pop(), 2);
 	ck_assert_int_eq(piece(1, 0, 100), ARRIVED_LATE);
 	ck_assert_int_eq(piece(2, 0, 100), ARRIVED_LATE);
-	end();
 }
 
 TEST(only_what_is_known_for_long_is_lost)
@@ -273,7 +272,6 @@ TEST(only_what_is_known_for_long_is_lost)
 	ck_assert_uint_eq(due(), 3);
 	ck_assert_uint_eq(n_lost, 2);
 	ck_assert_uint_eq(n_announced, 2);
-	end();
 }
 
 TEST(a_packet_that_grows_is_not_lost)
@@ -290,7 +288,6 @@ TEST(a_packet_that_grows_is_not_lost)
 	ck_assert_uint_eq(pop(), 0);
 	/* the other has been known all the time */
 	ck_assert_uint_eq(due(), 2);
-	end();
 }
 
 TEST(a_packet_that_stops_growing_is_lost)
@@ -306,7 +303,6 @@ TEST(a_packet_that_stops_growing_is_lost)
 	now += 1;
 	ck_assert_uint_eq(due(), 1);
 	ck_assert_uint_eq(arrivals.partial_bytes, 0);
-	end();
 }
 
 /* A slow sender may pause in the midst of a packet. */
@@ -334,7 +330,6 @@ TEST(a_packet_that_is_being_sent_is_no_gap)
 		    piece(1, i, 2048), i < 3 ? ARRIVED : ARRIVED_WHOLE);
 	ck_assert_uint_eq(pop(), 1);
 	ck_assert_uint_eq(n_lost, 1);
-	end();
 }
 
 TEST(patience_with_what_grows_has_an_end)
@@ -349,7 +344,6 @@ TEST(patience_with_what_grows_has_an_end)
 	}
 	ck_assert_uint_eq(i, 2 * ARRIVALS_PATIENCE);
 	ck_assert_uint_eq(n_lost, 1);
-	end();
 }
 
 TEST(a_packet_without_its_record_is_no_gap)
@@ -363,7 +357,6 @@ TEST(a_packet_without_its_record_is_no_gap)
 	record(0);
 	ck_assert_uint_eq(pop(), 0);
 	ck_assert_uint_eq(pop(), NOTHING);
-	end();
 }
 
 TEST(questions_and_the_last_number_start_gaps)
@@ -380,7 +373,6 @@ TEST(questions_and_the_last_number_start_gaps)
 	ck_assert_uint_eq(due_at(), now + TIMEOUT);
 	now += TIMEOUT;
 	ck_assert_uint_eq(due(), 6);
-	end();
 }
 
 TEST_ROWS(a_full_window_is_a_loss_unless_the_sender_resends, 2)
@@ -395,7 +387,6 @@ TEST_ROWS(a_full_window_is_a_loss_unless_the_sender_resends, 2)
 	ck_assert(arrivals_window_is_full(&arrivals) == (_i == 0));
 	ck_assert(reorder_lowest(&reorder, &to));
 	ck_assert_uint_eq(to, 1);
-	end();
 }
 
 TEST(other_sizes_contradict)
@@ -416,7 +407,6 @@ TEST(other_sizes_contradict)
 	    arrivals_add(&arrivals, &f, now, &whole), ARRIVED_FALSE);
 	f.padding = 7;
 	ck_assert_int_eq(arrivals_add(&arrivals, &f, now, &whole), ARRIVED);
-	end();
 }
 
 /* Packets of one piece with their records, and of each other number nothing. */
@@ -448,7 +438,6 @@ TEST(gaps_that_are_due_together_cost_one_look)
 	ck_assert_uint_eq(n_lost, n / 2);
 	/* 30,000 gaps: with a look at each packet behind it was 10^9 steps. */
 	ck_assert_int_lt((clock() - began) / CLOCKS_PER_SEC, 1);
-	end();
 }
 
 TEST(what_comes_later_counts_at_the_same_time)
@@ -462,7 +451,6 @@ TEST(what_comes_later_counts_at_the_same_time)
 	/* A piece of it came just now. */
 	ck_assert_uint_eq(due(), 2);
 	ck_assert_uint_eq(due_at(), now + TIMEOUT);
-	end();
 }
 
 TEST(a_question_looks_at_few_numbers)
@@ -478,7 +466,6 @@ TEST(a_question_looks_at_few_numbers)
 	/* The lowest one is always told, so that it can be filled. */
 	ck_assert_uint_eq(arrivals_holes(&arrivals, h, 8, &looks), 1);
 	ck_assert_uint_eq(h[0].net_seq, 0);
-	end();
 }
 
 TEST(holes_are_told_lowest_first)
@@ -496,7 +483,6 @@ TEST(holes_are_told_lowest_first)
 	ck_assert(h[2].net_seq == 2 && h[2].first == 2 && h[2].count == 2);
 	ck_assert(h[3].net_seq == 3 && h[3].count == UINT32_MAX);
 	ck_assert_uint_eq(holes(h, 2), 2);
-	end();
 }
 
 TEST(victims_are_the_oldest_of_what_is_missing)
@@ -514,7 +500,6 @@ TEST(victims_are_the_oldest_of_what_is_missing)
 	give_up(to);
 	/* 2 waits for its record: nothing to be gained beyond it */
 	ck_assert(!arrivals_victim(&arrivals, &to));
-	end();
 }
 
 /* By looking at all that lack something. */
@@ -587,5 +572,4 @@ TEST_ROWS(victims_are_found_among_many, 4)
 		}
 	}
 	MUST(victims > 100 && faults > 100);
-	end();
 }

@@ -18,14 +18,12 @@
 #define NAME_0 "19700101T000000+0000-0"
 #define CLOSED_0 "19700101T000000+0000-19700101T000001+0000-0"
 
-static struct test_store test_store;
-
 static void
 begin(void)
 {
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
-	test_store_open_stream(&test_store, 10, "c", false);
+	test_store_open_stream(10, "c", false);
 }
 
 /* A file of the stream with N bytes. */
@@ -43,8 +41,7 @@ file(struct chunk *c, struct chunk_family *f, uint64_t number)
 static void
 append(struct tracefile *tf, uint64_t seq)
 {
-	struct packet *p = test_store_packet(
-	    &test_store, seq, (uint8_t)seq, 8, 0, true);
+	struct packet *p = test_store_packet(seq, (uint8_t)seq, 8, 0, true);
 	unsigned done;
 
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
@@ -79,12 +76,13 @@ static const struct {
 	    "h/s/archives/" NAME_0 },
 };
 
+EACH_TEST(begin, test_store_close)
+
 TEST_ROWS(a_move_takes_what_the_chunk_made_and_nothing_else, ARRAY_LEN(moves))
 {
 	struct tracefile *tf;
 	char path[256];
 
-	begin();
 	scratch_write("h/s/foreign", "x");
 	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
@@ -102,7 +100,6 @@ TEST_ROWS(a_move_takes_what_the_chunk_made_and_nothing_else, ARRAY_LEN(moves))
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk") ||
 		  strstr(moves[_i].found, "old") != NULL);
 	tracefile_close(tf);
-	test_store_close(&test_store);
 }
 
 TEST(files_made_after_a_move_are_in_the_moved_chunk)
@@ -110,7 +107,6 @@ TEST(files_made_after_a_move_are_in_the_moved_chunk)
 	struct chunk_family *f;
 	struct tracefile *tf;
 
-	begin();
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	f = test_store_family(test_store.chunk, "kernel", "k", true);
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_NAME), OK);
@@ -118,12 +114,10 @@ TEST(files_made_after_a_move_are_in_the_moved_chunk)
 	ck_assert_int_eq(test_store_size("h/s/" NAME_0 "/kernel/k_3"), 0);
 	ck_assert(!scratch_exists("h/s/kernel"));
 	tracefile_close(tf);
-	test_store_close(&test_store);
 }
 
 TEST(a_taken_temporary_name_gets_the_id)
 {
-	begin();
 	ck_assert_int_eq(mkdir(scratch_path("h/s/.tmp_old_chunk"), 0700), 0);
 	scratch_write("h/s/.tmp_old_chunk/foreign", "x");
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
@@ -134,14 +128,12 @@ TEST(a_taken_temporary_name_gets_the_id)
 	ck_assert_int_ne(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	ck_assert(scratch_exists("h/s/.tmp_new_chunk/ust/0"));
 	ck_assert_str_eq(scratch_read("h/s/.tmp_old_chunk/foreign"), "x");
-	test_store_close(&test_store);
 }
 
 TEST(an_archive_appears_when_the_last_reference_goes)
 {
 	struct tracefile *tf;
 
-	begin();
 	tf = file(test_store.chunk, test_store.family, 0);
 	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
 	chunk_put(test_store.chunk);
@@ -155,7 +147,6 @@ TEST(an_archive_appears_when_the_last_reference_goes)
 	    test_store_size("h/s/archives/" CLOSED_0 "/ust/0/c"), 8);
 	ck_assert(!scratch_exists("h/s/ust"));
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
-	test_store_close(&test_store);
 }
 
 /* A file, a link: what is no folder. */
@@ -172,7 +163,6 @@ TEST_ROWS(what_cannot_be_archived_has_a_name_that_readers_see, 4)
 {
 	struct tracefile *tf;
 
-	begin();
 	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
 	tracefile_close(tf);
@@ -189,18 +179,15 @@ TEST_ROWS(what_cannot_be_archived_has_a_name_that_readers_see, 4)
 	test_store.chunk = NULL;
 	ck_assert_int_eq(test_store_size("h/s/" NAME_0 "/ust/0/c"), 8);
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
-	test_store_close(&test_store);
 }
 
 TEST(a_kept_chunk_leaves_no_temporary_name)
 {
-	begin();
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	chunk_put(test_store.chunk);
 	test_store.chunk = NULL;
 	ck_assert(scratch_exists("h/s/" NAME_0 "/ust/0"));
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
-	test_store_close(&test_store);
 }
 
 /* Begun before the clock went back, closed after, at the same local time. */
@@ -208,14 +195,12 @@ TEST(names_have_the_zone_of_each_time)
 {
 	char name[256];
 
-	begin();
 	(void)setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
 	test_store.chunk->creation_time = 1792888200;
 	close_at(test_store.chunk, 1792891800, CHUNK_ARCHIVE);
 	ck_assert_int_eq(chunk_name(test_store.chunk, name), OK);
 	ck_assert_str_eq(name, "20261025T023000+0200-20261025T023000+0100-0");
-	test_store_close(&test_store);
 }
 
 TEST(a_named_chunk_is_not_moved_nor_archived)
@@ -223,8 +208,7 @@ TEST(a_named_chunk_is_not_moved_nor_archived)
 	struct chunk *c;
 	char name[256];
 
-	begin();
-	c = test_store_chunk(&test_store, 1, 0, "mine");
+	c = test_store_chunk(1, 0, "mine");
 	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), OK);
 	(void)test_store_family(c, "ust/0", "c", false);
 	close_at(c, 1, CHUNK_ARCHIVE);
@@ -234,10 +218,9 @@ TEST(a_named_chunk_is_not_moved_nor_archived)
 	ck_assert(scratch_exists("h/s/mine/ust/0"));
 	ck_assert(!scratch_exists("h/s/archives"));
 	/* a second one of that name adds to it */
-	c = test_store_chunk(&test_store, 2, 0, "mine");
+	c = test_store_chunk(2, 0, "mine");
 	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), OK);
 	chunk_put(c);
-	test_store_close(&test_store);
 }
 
 TEST_ROWS(deletion_keeps_what_others_put_there, 3)
@@ -245,7 +228,6 @@ TEST_ROWS(deletion_keeps_what_others_put_there, 3)
 	struct chunk_family *ring, *refused;
 	struct tracefile *tf;
 
-	begin();
 	ring = test_store_family(test_store.chunk, "ust/0", "r", true);
 	for (uint64_t i = 0; i < 5; i++) {
 		tf = file(test_store.chunk, ring, i);
@@ -292,7 +274,6 @@ TEST_ROWS(deletion_keeps_what_others_put_there, 3)
 		(void)snprintf(path, sizeof(path), "h/s%s/kernel", tops[_i]);
 		ck_assert(!scratch_exists(path));
 	}
-	test_store_close(&test_store);
 }
 
 TEST(deletion_goes_in_slices_and_removes_the_chunk)
@@ -302,7 +283,6 @@ TEST(deletion_goes_in_slices_and_removes_the_chunk)
 	struct chunk *c;
 	unsigned steps = 0, budget;
 
-	begin();
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	ring = test_store_family(test_store.chunk, "ust/0", "r", true);
 	for (uint64_t i = 0; i < 25; i++) {
@@ -322,7 +302,6 @@ TEST(deletion_goes_in_slices_and_removes_the_chunk)
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
 	ck_assert(scratch_exists("h/s"));
 	chunk_finish(c);
-	test_store_close(&test_store);
 }
 
 /* Somebody removed it, or all that it made; wherever it is, moves go on, and
@@ -335,7 +314,6 @@ TEST_ROWS(what_was_removed_is_not_in_the_way_of_moves, 4)
 	struct tracefile *tf;
 	unsigned done;
 
-	begin();
 	tf = file(test_store.chunk, test_store.family, 0);
 	if (has_moved)
 		ck_assert_int_eq(
@@ -346,8 +324,7 @@ TEST_ROWS(what_was_removed_is_not_in_the_way_of_moves, 4)
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_NAME), OK);
 	if (_i < 2) {
-		struct packet *p = test_store_packet(
-		    &test_store, 0, 0, 8, 0, true);
+		struct packet *p = test_store_packet(0, 0, 8, 0, true);
 
 		ck_assert_int_eq(tracefile_append(tf, p, &done), E_NOENT);
 		ck_assert_uint_eq(done, 0);
@@ -361,7 +338,6 @@ TEST_ROWS(what_was_removed_is_not_in_the_way_of_moves, 4)
 	ck_assert_uint_eq(test_store.n_released, 1);
 	ck_assert(scratch_exists("h/s") == (_i >= 2));
 	ck_assert(!scratch_exists("h/s/ust"));
-	test_store_close(&test_store);
 }
 
 static const struct {
@@ -383,14 +359,13 @@ TEST_ROWS(a_removed_one_is_made_again, ARRAY_LEN(restored))
 	char path[256];
 	unsigned done;
 
-	begin();
 	ck_assert_int_eq(chunk_move(test_store.chunk, restored[_i].place), OK);
 	old = file(test_store.chunk, test_store.family, 0);
 	scratch_remove(restored[_i].removed);
 	ck_assert(chunk_is_gone(test_store.chunk));
 	ck_assert_int_eq(chunk_restore(test_store.chunk), OK);
 	ck_assert(!chunk_is_gone(test_store.chunk));
-	p = test_store_packet(&test_store, 0, 0, 8, 0, true);
+	p = test_store_packet(0, 0, 8, 0, true);
 	ck_assert_int_eq(tracefile_append(old, p, &done), E_NOENT);
 	packet_destroy(&test_store.store->packets, p);
 	(void)snprintf(path, sizeof(path), "%s/ust", restored[_i].found);
@@ -407,7 +382,6 @@ TEST_ROWS(a_removed_one_is_made_again, ARRAY_LEN(restored))
 	test_store.chunk = NULL;
 	ck_assert_int_eq(
 	    test_store_size("h/s/archives/" CLOSED_0 "/ust/1/d"), 8);
-	test_store_close(&test_store);
 }
 
 /* One request moves them all. */
@@ -417,7 +391,6 @@ TEST(top_level_folders_have_a_limit)
 	struct chunk_family *f;
 	char name[32];
 
-	begin();
 	for (unsigned i = 1; i < CHUNK_TOPS_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "top%u/x", i);
 		(void)test_store_family(test_store.chunk, name, "c", false);
@@ -434,7 +407,6 @@ TEST(top_level_folders_have_a_limit)
 	    chunk_add_stream(test_store.chunk, path, channel, false, &f), OK);
 	relpath_free(path);
 	relpath_free(channel);
-	test_store_close(&test_store);
 }
 
 TEST(what_stands_in_the_way_is_not_moved)
@@ -442,7 +414,6 @@ TEST(what_stands_in_the_way_is_not_moved)
 	struct relpath *path = path_of("kernel/x"), *channel = path_of("k");
 	struct chunk_family *f;
 
-	begin();
 	scratch_write("h/s/kernel", "a file");
 	ck_assert_int_ne(
 	    chunk_add_stream(test_store.chunk, path, channel, false, &f), OK);
@@ -451,7 +422,6 @@ TEST(what_stands_in_the_way_is_not_moved)
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk/ust/0"));
 	relpath_free(path);
 	relpath_free(channel);
-	test_store_close(&test_store);
 }
 
 /* Its folders move together, or not at all. */
@@ -459,7 +429,6 @@ TEST(a_move_that_fails_half_way_is_taken_back)
 {
 	struct tracefile *tf;
 
-	begin();
 	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
 	(void)test_store_family(test_store.chunk, "kernel", "k", false);
@@ -476,13 +445,11 @@ TEST(a_move_that_fails_half_way_is_taken_back)
 	ck_assert_int_eq(test_store_size("h/s/ust/0/c"), 32);
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
 	tracefile_close(tf);
-	test_store_close(&test_store);
 }
 
 /* What somebody put into its folder stays there, and stops nothing. */
 TEST(a_foreign_file_does_not_stop_a_move)
 {
-	begin();
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	scratch_write("h/s/.tmp_old_chunk/foreign", "x");
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
@@ -491,7 +458,6 @@ TEST(a_foreign_file_does_not_stop_a_move)
 	/* The name is taken now; another will do. */
 	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk-0/ust/0"));
-	test_store_close(&test_store);
 }
 
 TEST_ROWS(times_that_are_no_date_are_refused, 3)
@@ -501,8 +467,7 @@ TEST_ROWS(times_that_are_no_date_are_refused, 3)
 	struct chunk *c;
 	char name[256];
 
-	begin();
-	c = test_store_chunk(&test_store, 1, times[_i % 3], NULL);
+	c = test_store_chunk(1, times[_i % 3], NULL);
 	ck_assert_int_eq(chunk_name(c, name), E_REFUSED);
 	ck_assert_int_eq(chunk_make(c, CHUNK_AT_NAME), E_REFUSED);
 	chunk_put(c);
@@ -511,7 +476,6 @@ TEST_ROWS(times_that_are_no_date_are_refused, 3)
 	test_store.chunk->is_closed = false;
 	ck_assert_int_eq(chunk_name(test_store.chunk, name), OK);
 	ck_assert_str_eq(name, NAME_0);
-	test_store_close(&test_store);
 }
 
 static enum status
@@ -525,7 +489,6 @@ TEST(losses_of_a_folder_are_in_one_file_and_no_channel_has_its_name)
 	struct relpath *path = path_of("ust/0"), *name = path_of(CHUNK_LOSSES);
 	struct chunk_family *same, *other;
 
-	begin();
 	same = test_store_family(test_store.chunk, "ust/0", "d", false);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(note(same, "1"), OK);
@@ -537,5 +500,4 @@ TEST(losses_of_a_folder_are_in_one_file_and_no_channel_has_its_name)
 	    E_EXISTS);
 	relpath_free(path);
 	relpath_free(name);
-	test_store_close(&test_store);
 }

@@ -57,6 +57,8 @@ static const char *const escapes[] = { "..", "../secret", "a/../..",
 	"a/../../secret", "/", "/tmp", "up", "abs", "up/x", "abs/x", "inner",
 	"inner/b" };
 
+EACH_TEST(NULL, end)
+
 TEST_ROWS(no_path_leads_out_or_through_a_link, 2)
 {
 	begin(_i);
@@ -82,7 +84,6 @@ TEST_ROWS(no_path_leads_out_or_through_a_link, 2)
 		    dir_rename(base, "file", below) != OK, "%s", below);
 		ck_assert_msg(dir_remove(base, below) != OK, "%s", below);
 	}
-	end();
 }
 
 TEST_ROWS(a_link_at_the_end_is_not_opened, 2)
@@ -95,7 +96,6 @@ TEST_ROWS(a_link_at_the_end_is_not_opened, 2)
 	ck_assert_int_eq(
 	    dir_open_file(&fd, base, "link", O_RDWR | O_CREAT | O_EXCL),
 	    E_EXISTS);
-	end();
 }
 
 TEST_ROWS(names_inside_work, 2)
@@ -141,7 +141,6 @@ TEST_ROWS(names_inside_work, 2)
 	ck_assert_int_eq(dir_remove(base, "x/y/z"), OK);
 	ck_assert_int_eq(dir_unlink(base, "x/y/new"), OK);
 	ck_assert_int_eq(dir_unlink(base, "x/y/new"), E_NOENT);
-	end();
 }
 
 TEST_ROWS(a_rename_never_replaces, 2)
@@ -156,7 +155,6 @@ TEST_ROWS(a_rename_never_replaces, 2)
 	ck_assert_int_eq(dir_rename(base, "none", "free"), E_NOENT);
 	ck_assert_int_eq(dir_rename(base, "old", "a/b/new"), OK);
 	ck_assert_str_eq(scratch_read("out/a/b/new/f"), "1");
-	end();
 }
 
 TEST_ROWS(a_path_that_is_too_long_is_an_error, 2)
@@ -175,7 +173,6 @@ TEST_ROWS(a_path_that_is_too_long_is_an_error, 2)
 	path[300] = '\0';
 	ck_assert(dir_open(&fd, base, path) != OK);
 	ck_assert_int_eq(dir_create(base, path), E_IO);
-	end();
 }
 
 /* Of a directory that this process, or nobody, may write in; 0: writable. */
@@ -216,5 +213,4 @@ TEST_ROWS(writing_is_tried_and_leaves_nothing, 2)
 	close(fd);
 	/* It knows no files without a name, and no new folders; root or not. */
 	ck_assert_int_ne(errno_of_writing("/proc", false), 0);
-	end();
 }

@@ -26,6 +26,12 @@ open_registry(void)
 	ck_assert_int_eq(dir_registry_create(&registry), OK);
 }
 
+static void
+close_registry(void)
+{
+	dir_registry_destroy(registry);
+}
+
 static struct dir_claim *
 claim(const char *text, uint64_t sharers, const char *path)
 {
@@ -51,11 +57,12 @@ claim_exact(struct dir_claim **out, const char *text, enum dir_claim_kind kind)
 	return st;
 }
 
+EACH_TEST(open_registry, close_registry)
+
 TEST(live_directories_do_not_nest)
 {
 	struct dir_claim *a, *b, *c, *d;
 
-	open_registry();
 	a = claim("h/a", 0, "h/a");
 	b = claim("h/a", 0, "h/a-1");
 	c = claim("h/a/b", 0, "h/a-2/b");
@@ -71,7 +78,6 @@ TEST(live_directories_do_not_nest)
 	dir_claim_release(c);
 	dir_claim_release(d);
 	dir_claim_release(NULL);
-	dir_registry_destroy(registry);
 }
 
 TEST(an_exact_path_has_no_other_name)
@@ -80,7 +86,6 @@ TEST(an_exact_path_has_no_other_name)
 	struct dir_node *n;
 	int entry;
 
-	open_registry();
 	a = claim("h/a/b", 0, "h/a/b");
 	ck_assert_int_eq(claim_exact(&b, "h/a/b", DIR_CLAIM_EXACT), E_EXISTS);
 	ck_assert_int_eq(claim_exact(&b, "h/a", DIR_CLAIM_EXACT), E_EXISTS);
@@ -99,7 +104,6 @@ TEST(an_exact_path_has_no_other_name)
 	dir_claim_release(a);
 	dir_claim_release(b);
 	dir_claim_release(c);
-	dir_registry_destroy(registry);
 }
 
 TEST(names_that_are_taken_on_the_disk_are_avoided)
@@ -107,7 +111,6 @@ TEST(names_that_are_taken_on_the_disk_are_avoided)
 	struct dir_claim *c, *long_one;
 	char name[2 + 255 + 1] = "h/";
 
-	open_registry();
 	c = claim("h/a/b", 0, "h/a/b");
 	ck_assert_int_eq(dir_claim_avoid(c, 1), OK);
 	ck_assert_str_eq(c->path->s, "h/a-1/b");
@@ -124,7 +127,6 @@ TEST(names_that_are_taken_on_the_disk_are_avoided)
 	ck_assert_str_eq(long_one->path->s, name);
 	dir_claim_release(long_one);
 	dir_claim_release(c);
-	dir_registry_destroy(registry);
 }
 
 #define MANY 10000
@@ -134,21 +136,18 @@ TEST(ten_thousand_of_one_name)
 	static struct dir_claim *all[MANY];
 	char path[32];
 
-	open_registry();
 	for (int i = 0; i < MANY; i++) {
 		snprintf(path, sizeof(path), i > 0 ? "h/s-%d" : "h/s", i);
 		all[i] = claim("h/s", 0, path);
 	}
 	for (int i = 0; i < MANY; i++)
 		dir_claim_release(all[i]);
-	dir_registry_destroy(registry);
 }
 
 TEST(snapshots_of_one_session_share_a_directory)
 {
 	struct dir_claim *a, *b, *c;
 
-	open_registry();
 	a = claim("h/s", 7, "h/s");
 	/* Nobody knows yet whether it was free on the disk. */
 	b = claim("h/s", 7, "h/s-1");
@@ -178,7 +177,6 @@ TEST(snapshots_of_one_session_share_a_directory)
 	a = claim("h/s", 7, "h/s");
 	ck_assert(!a->may_add);
 	dir_claim_release(a);
-	dir_registry_destroy(registry);
 }
 
 TEST(the_oldest_shared_one_is_forgotten)
@@ -186,7 +184,6 @@ TEST(the_oldest_shared_one_is_forgotten)
 	struct dir_claim *c;
 	char path[32];
 
-	open_registry();
 	for (int i = 0; i <= DIR_REGISTRY_SHARED_MAX; i++) {
 		snprintf(path, sizeof(path), "h/%d", i);
 		c = claim(path, 7, path);
@@ -199,7 +196,6 @@ TEST(the_oldest_shared_one_is_forgotten)
 		ck_assert(c->may_add == (i > 0));
 		dir_claim_release(c);
 	}
-	dir_registry_destroy(registry);
 }
 
 TEST(what_is_claimed_is_not_deleted)
@@ -208,7 +204,6 @@ TEST(what_is_claimed_is_not_deleted)
 	struct dir_node *n, *in;
 	int session, chunk;
 
-	open_registry();
 	ck_assert_int_eq(
 	    dir_registry_enter(&n, registry, &output, "h/s", &session), OK);
 	ck_assert_int_eq(
@@ -235,7 +230,6 @@ TEST(what_is_claimed_is_not_deleted)
 	dir_claim_release(b);
 	dir_registry_forget(registry, n);
 	dir_claim_release(a);
-	dir_registry_destroy(registry);
 }
 
 #define THREADS 4
@@ -275,7 +269,6 @@ TEST(threads_do_not_meet)
 	unsigned first[THREADS] = { 0, 1, 2, 3 };
 	pthread_t threads[THREADS];
 
-	open_registry();
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL,
 				     claim_and_release, &first[i]),
@@ -284,5 +277,4 @@ TEST(threads_do_not_meet)
 		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
 	/* Nothing is left claimed. */
 	dir_claim_release(claim("h", 0, "h"));
-	dir_registry_destroy(registry);
 }

@@ -19,13 +19,12 @@
 
 #define ROUNDS 300
 
-static struct test_store test_store;
 static struct folder *folder;
 
 static void
 begin(void)
 {
-	test_store_open_stream(&test_store, 64, "c", false);
+	test_store_open_stream(64, "c", false);
 	ck_assert_int_eq(
 	    chunk_folder(test_store.chunk, test_store.family, &folder), OK);
 	scratch_write("h/s/ust/0/file", "old");
@@ -35,7 +34,7 @@ static void
 end(void)
 {
 	folder_put(folder);
-	test_store_close(&test_store);
+	test_store_close();
 	rcu_barrier();
 }
 
@@ -65,30 +64,29 @@ assert_gone(void)
 static const enum chunk_place places[] = { CHUNK_AT_OLD, CHUNK_AT_ROOT,
 	CHUNK_AT_NAME, CHUNK_AT_ARCHIVE };
 
+EACH_TEST(begin, end)
+
 /* Each move, and a file of the next chunk at the path where it was. */
 TEST(it_is_found_where_its_chunk_is)
 {
 	struct chunk *next;
 
-	begin();
 	assert_found();
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		ck_assert_int_eq(chunk_move(test_store.chunk, places[i]), OK);
 		assert_found();
 	}
-	next = test_store_chunk(&test_store, 1, 1, NULL);
+	next = test_store_chunk(1, 1, NULL);
 	ck_assert_int_eq(chunk_make(next, CHUNK_AT_ROOT), OK);
 	(void)test_store_family(next, "ust/0", "c", false);
 	scratch_write("h/s/ust/0/file", "new");
 	assert_found();
 	chunk_put(next);
-	end();
 }
 
 /* Removed; another folder is at its path (1), a link (2), a file (3). */
 TEST_ROWS(what_stands_in_its_place_is_not_opened, 4)
 {
-	begin();
 	ck_assert_int_eq(unlink(scratch_path("h/s/ust/0/file")), 0);
 	ck_assert_int_eq(rmdir(scratch_path("h/s/ust/0")), 0);
 	/* Files that are made at once have the same time of birth, and may get
@@ -103,13 +101,11 @@ TEST_ROWS(what_stands_in_its_place_is_not_opened, 4)
 		scratch_write("h/s/ust/0", "x");
 	}
 	assert_gone();
-	end();
 }
 
 /* The session is gone, and its name is free; the folder is not. */
 TEST(it_outlives_its_session_and_not_the_claim)
 {
-	begin();
 	ck_assert(session_dir_is_foreign(test_store.base, "h/s"));
 	chunk_put(test_store.chunk);
 	session_dir_put(test_store.dir);
@@ -117,7 +113,6 @@ TEST(it_outlives_its_session_and_not_the_claim)
 	test_store.dir = NULL;
 	ck_assert(!session_dir_is_foreign(test_store.base, "h/s"));
 	assert_found();
-	end();
 }
 
 /* A clear, and a new chunk at the same place. */
@@ -126,19 +121,17 @@ TEST(a_deleted_one_is_gone_whatever_comes_after_it)
 	unsigned budget = 100;
 	struct chunk *next;
 
-	begin();
 	test_store.keeps_released = true;
 	ck_assert_int_eq(unlink(scratch_path("h/s/ust/0/file")), 0);
 	test_store.chunk->command = CHUNK_DELETE;
 	ck_assert(chunk_delete_step(test_store.chunk, &budget));
-	next = test_store_chunk(&test_store, 1, 1, NULL);
+	next = test_store_chunk(1, 1, NULL);
 	ck_assert_int_eq(chunk_make(next, CHUNK_AT_ROOT), OK);
 	(void)test_store_family(next, "ust/0", "c", false);
 	scratch_write("h/s/ust/0/file", "new");
 	assert_gone();
 	test_store.keeps_released = false;
 	chunk_put(next);
-	end();
 }
 
 static struct published is_over;
@@ -171,7 +164,6 @@ TEST(a_reader_never_takes_a_move_for_a_removal)
 	unsigned found = 0;
 	pthread_t reader;
 
-	begin();
 	ck_assert_int_eq(pthread_create(&reader, NULL, look, &found), 0);
 	for (int i = 0; i < ROUNDS; i++)
 		ck_assert_int_eq(chunk_move(test_store.chunk,
@@ -180,7 +172,6 @@ TEST(a_reader_never_takes_a_move_for_a_removal)
 	publish(&is_over, 1);
 	pthread_join(reader, NULL);
 	ck_assert_uint_gt(found, 0);
-	end();
 }
 
 int

@@ -30,7 +30,11 @@
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __real_clock_gettime(clockid_t id, struct timespec *ts);
 
-static struct test_store test_store;
+static void
+begin_store(void)
+{
+	test_store_open(10);
+}
 
 /* How many journals there are; or there were, if they are removed now. */
 static unsigned
@@ -111,9 +115,10 @@ write_some(void)
 	journal_remove_file(j, &closed);
 }
 
+EACH_TEST(begin_store, test_store_close)
+
 TEST(torn_tails_are_cut_after_a_kill)
 {
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("h/s/a"), 0700), 0);
@@ -133,7 +138,6 @@ TEST(torn_tails_are_cut_after_a_kill)
 	ck_assert_str_eq(scratch_read("h/s/foreign"), "12345678");
 	ck_assert_uint_eq(journals(), 0);
 	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
-	test_store_close(&test_store);
 }
 
 TEST(the_journal_of_one_that_lives_is_left_alone)
@@ -143,7 +147,6 @@ TEST(the_journal_of_one_that_lives_is_left_alone)
 	struct journal_file f;
 	struct journal *j;
 
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	ck_assert_int_eq(journal_create(&j, test_store.base, NULL), OK);
@@ -157,7 +160,6 @@ TEST(the_journal_of_one_that_lives_is_left_alone)
 	journal_destroy(j); /* a relay that ends in the middle */
 	ck_assert_uint_eq(journals(), 0);
 	relpath_free(path);
-	test_store_close(&test_store);
 }
 
 /* It is there while a file is open, and at no other time. */
@@ -169,7 +171,6 @@ TEST(it_comes_with_the_first_file_and_goes_with_the_last)
 	struct journal_file files[100];
 	struct journal *j;
 
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(journal_create(&j, test_store.base, NULL), OK);
 	for (unsigned n = 1; n <= ARRAY_LEN(files); n += 33) {
 		for (unsigned i = 0; i < n; i++) {
@@ -199,7 +200,6 @@ TEST(it_comes_with_the_first_file_and_goes_with_the_last)
 	journal_destroy(j);
 	relpath_free(paths[0]);
 	relpath_free(paths[1]);
-	test_store_close(&test_store);
 }
 
 static void
@@ -222,7 +222,6 @@ die_between_two(void)
 
 TEST(after_it_was_gone_it_is_as_good_as_before)
 {
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
 	scratch_write("h/s/f", "12345678");
@@ -230,7 +229,6 @@ TEST(after_it_was_gone_it_is_as_good_as_before)
 	ck_assert_uint_eq(journals(), 1);
 	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 	ck_assert_str_eq(scratch_read("h/s/f"), "12345");
-	test_store_close(&test_store);
 }
 
 /* Another relay starts while this one's journal comes and goes: it takes none
@@ -244,7 +242,6 @@ TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 	unsigned n = 0;
 	pid_t pid;
 
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(journal_create(&j, test_store.base, NULL), OK);
 	pid = fork();
 	if (pid == 0)
@@ -264,7 +261,6 @@ TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 	ck_assert_uint_eq(journals(), 0);
 	journal_destroy(j);
 	relpath_free(path);
-	test_store_close(&test_store);
 }
 
 /* Writing fails as on a full disk; nothing else here writes. */
@@ -304,13 +300,11 @@ write_on_a_full_disk(void)
 
 TEST(what_found_no_room_is_entered_later)
 {
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	die_after(write_on_a_full_disk);
 	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
-	test_store_close(&test_store);
 }
 
 /* Sessions one after another, each on a full disk: one warning, and nothing is
@@ -347,13 +341,11 @@ come_and_go_on_a_full_disk(void)
 
 TEST(what_found_no_room_is_forgotten_when_it_is_closed)
 {
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	die_after(come_and_go_on_a_full_disk);
 	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 	ck_assert_str_eq(scratch_read("h/f"), "1234");
-	test_store_close(&test_store);
 }
 
 /* A path of several slots, and slots used again. */
@@ -384,7 +376,6 @@ use_many_slots(void)
 
 TEST(long_paths_and_used_slots_are_found_again)
 {
-	test_store_open(&test_store, 10);
 	for (int i = 0; i < 5; i++) {
 		size_t n = strlen(long_path);
 
@@ -401,7 +392,6 @@ TEST(long_paths_and_used_slots_are_found_again)
 		ck_assert_uint_eq(recovery_run(test_store.base, NULL), 1);
 		ck_assert_str_eq(scratch_read(file), "12");
 	}
-	test_store_close(&test_store);
 }
 
 /* Whatever stands in the file, recovery ends and harms nobody. */
@@ -413,7 +403,6 @@ TEST_ROWS(forged_journals_do_no_harm, 40)
 	size_t n;
 	int fd;
 
-	test_store_open(&test_store, 10);
 	scratch_write("precious", "12345678");
 	for (unsigned i = 1; i < SLOTS; i++) {
 		state = state * UINT64_C(6364136223846793005) + 1;
@@ -439,12 +428,10 @@ TEST_ROWS(forged_journals_do_no_harm, 40)
 	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
 	ck_assert_str_eq(scratch_read("precious"), "12345678");
 	ck_assert_uint_eq(journals(), 0);
-	test_store_close(&test_store);
 }
 
 TEST(what_only_looks_like_a_journal_does_no_harm)
 {
-	test_store_open(&test_store, 10);
 	scratch_write("precious", "12345678");
 	ck_assert_int_eq(
 	    symlink("precious", scratch_path(JOURNAL_PREFIX "1")), 0);
@@ -453,7 +440,6 @@ TEST(what_only_looks_like_a_journal_does_no_harm)
 	scratch_write(JOURNAL_PREFIX "4", "short");
 	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
 	ck_assert_str_eq(scratch_read("precious"), "12345678");
-	test_store_close(&test_store);
 }
 
 /* A relay that writes until it is killed: packets of 1000 bytes that say
@@ -466,7 +452,7 @@ record_for_ever(void)
 	struct tracefile *tf;
 	unsigned done;
 
-	test_store.chunk = test_store_chunk(&test_store, 0, 0, NULL);
+	test_store.chunk = test_store_chunk(0, 0, NULL);
 	test_store.family = test_store_family(
 	    test_store.chunk, "ust/0", "c", false);
 	if (tracefile_create(&tf, test_store.store, test_store.chunk,
@@ -476,8 +462,8 @@ record_for_ever(void)
 		struct packet *p[3];
 
 		for (unsigned i = 0; i < 3; i++)
-			p[i] = test_store_packet(&test_store, seq + i,
-			    (uint8_t)(seq + i), SIZE - 100, 100, true);
+			p[i] = test_store_packet(
+			    seq + i, (uint8_t)(seq + i), SIZE - 100, 100, true);
 		p[0]->next = p[1];
 		p[1]->next = p[2];
 		if (tracefile_append(tf, p[0], &done) != OK ||
@@ -526,7 +512,6 @@ TEST_ROWS(killed_at_any_instant_both_files_are_whole, 40)
 	int status;
 	pid_t pid;
 
-	test_store_open(&test_store, 10);
 	pid = fork();
 	if (pid == 0) {
 		/* The store and its journal are the child's own. */
@@ -544,7 +529,6 @@ TEST_ROWS(killed_at_any_instant_both_files_are_whole, 40)
 	check_whole("h/s/ust/0/c", "h/s/ust/0/index/c.idx");
 	ck_assert_uint_eq(journals(), 0);
 	relpath_free(wanted);
-	test_store_close(&test_store);
 }
 
 /* Sessions of one packet, one after another; each file is whole when the
@@ -558,13 +542,13 @@ record_and_close_for_ever(void)
 	char name[32];
 	unsigned done;
 
-	test_store.chunk = test_store_chunk(&test_store, 0, 0, NULL);
+	test_store.chunk = test_store_chunk(0, 0, NULL);
 	for (uint64_t n = 0;; n++) {
 		(void)snprintf(name, sizeof(name), "c%" PRIu64, n);
 		f = test_store_family(test_store.chunk, "ust/0", name, false);
 		MUST(tracefile_create(&tf, test_store.store, test_store.chunk,
 			 f, 0, false, TRACEFILE_INDEX_1_1) == OK);
-		p = test_store_packet(&test_store, 0, 0, SIZE - 100, 100, true);
+		p = test_store_packet(0, 0, SIZE - 100, 100, true);
 		MUST(tracefile_append(tf, p, &done) == OK);
 		packet_destroy(&test_store.store->packets, p);
 		tracefile_close(tf);
@@ -579,7 +563,6 @@ TEST_ROWS(killed_while_files_come_and_go_all_are_whole, 40)
 	char data[64], index[64];
 	pid_t pid;
 
-	test_store_open(&test_store, 10);
 	pid = fork();
 	if (pid == 0) {
 		MUST(session_dir_claim(
@@ -602,7 +585,6 @@ TEST_ROWS(killed_while_files_come_and_go_all_are_whole, 40)
 		check_whole(data, index);
 	}
 	relpath_free(wanted);
-	test_store_close(&test_store);
 }
 
 /* A journal that a relay left, perhaps before the machine was started: one file
@@ -675,7 +657,6 @@ TEST_ROWS(lengths_count_only_where_they_are_true, ARRAY_LEN(lefts))
 {
 	const struct left *l = &lefts[_i];
 
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	leave_journal(l);
@@ -687,7 +668,6 @@ TEST_ROWS(lengths_count_only_where_they_are_true, ARRAY_LEN(lefts))
 	uptime_s = UINT64_C(1) << 30;
 	ck_assert_str_eq(scratch_read("h/f"), l->want);
 	ck_assert_uint_eq(journals(), 0);
-	test_store_close(&test_store);
 }
 
 static void
@@ -703,7 +683,6 @@ TEST_ROWS(a_recovery_may_go_on_in_its_thread, 20)
 	struct recovery_thread *r;
 	size_t n;
 
-	test_store_open(&test_store, 10);
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	leave_journal(&lefts[0]);
@@ -718,7 +697,6 @@ TEST_ROWS(a_recovery_may_go_on_in_its_thread, 20)
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
 	ck_assert_uint_eq(journals(), 0);
 	ck_assert_uint_eq(published(&n_begun), 2);
-	test_store_close(&test_store);
 }
 
 int

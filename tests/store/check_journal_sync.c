@@ -17,7 +17,6 @@
 #include "tests/relayd/scratch.h"
 #include "tests/store/test_store.h"
 
-static struct test_store test_store;
 static struct published fails; /* 1: syncfs does */
 static struct published n_rounds;
 
@@ -51,7 +50,7 @@ begin(uint64_t time_ns)
 	struct journal_config config = { .sync = JOURNAL_SYNCED };
 	struct journal *j;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	publish(&fails, 0);
 	ck_assert_int_eq(syncer_start(&syncer, test_store.base, time_ns), OK);
 	config.syncer = syncer;
@@ -64,7 +63,7 @@ end(struct journal *j)
 {
 	syncer_stop(syncer);
 	journal_destroy(j);
-	test_store_close(&test_store);
+	test_store_close();
 }
 
 static void

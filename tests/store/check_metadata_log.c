@@ -39,19 +39,18 @@ assert_file(uint64_t length, const struct folder *want)
 	ck_assert_uint_eq(metadata_log_length(log_), length);
 }
 
+EACH_TEST(open_log, close_log)
+
 TEST(a_log_without_a_file)
 {
-	open_log();
 	assert_file(0, NULL);
 	metadata_log_append(log_, "x", 1, 9); /* nothing to append to */
 	assert_file(0, NULL);
 	ck_assert(!metadata_log_is_ended(log_));
-	close_log();
 }
 
 TEST(it_grows_and_begins_again)
 {
-	open_log();
 	ck_assert_int_eq(metadata_log_begin(log_, folders[0]), OK);
 	assert_file(0, folders[0]);
 	metadata_log_append(log_, "text", 4, 4092);
@@ -65,7 +64,6 @@ TEST(it_grows_and_begins_again)
 	metadata_log_end(log_);
 	ck_assert(metadata_log_is_ended(log_));
 	assert_file(8192, folders[1]);
-	close_log();
 }
 
 static bool
@@ -83,7 +81,6 @@ TEST(classes_are_of_what_is_there)
 {
 	const char class[] = "stream { id = 1; };";
 
-	open_log();
 	ck_assert(!has_class());
 	ck_assert_int_eq(metadata_log_begin(log_, folders[0]), OK);
 	metadata_log_append(log_, "/* CTF 1.8 */trace { };", 23, 0);
@@ -96,17 +93,14 @@ TEST(classes_are_of_what_is_there)
 	ck_assert_int_eq(metadata_log_begin(log_, folders[1]), OK);
 	ck_assert(!has_class());
 	ck_assert(metadata_log_has_class(log_, 1));
-	close_log();
 }
 
 TEST(waiters_are_taken_once)
 {
-	open_log();
 	ck_assert_uint_eq(metadata_log_take_waiters(log_), 0);
 	metadata_log_wait(log_, 2);
 	ck_assert_uint_eq(metadata_log_take_waiters(log_), 2);
 	ck_assert_uint_eq(metadata_log_take_waiters(log_), 0);
-	close_log();
 }
 
 #define STRESS 20000
@@ -134,7 +128,6 @@ TEST(a_length_belongs_to_its_folder)
 	pthread_t writer;
 	bool is_ended;
 
-	open_log();
 	rcu_register_thread();
 	ck_assert_int_eq(
 	    pthread_create(&writer, NULL, write_metadata, NULL), 0);
@@ -149,5 +142,4 @@ TEST(a_length_belongs_to_its_folder)
 	pthread_join(writer, NULL);
 	assert_file(103, folders[1]);
 	rcu_unregister_thread();
-	close_log();
 }

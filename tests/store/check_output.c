@@ -38,9 +38,10 @@ errno_of_opening(const char *name)
 	return WEXITSTATUS(status);
 }
 
+EACH_TEST(scratch_open, scratch_close)
+
 TEST(the_reason_is_that_of_what_could_not_be_made)
 {
-	scratch_open();
 	ck_assert_int_eq(chmod(scratch_path(""), 0755), 0);
 	ck_assert_int_eq(mkdir(scratch_path("locked"), 0755), 0);
 	ck_assert_int_eq(chmod(scratch_path("locked"), 0555), 0);
@@ -55,7 +56,6 @@ TEST(the_reason_is_that_of_what_could_not_be_made)
 	ck_assert_int_eq(chmod(scratch_path("locked"), 0777), 0);
 	ck_assert_int_eq(errno_of_opening("locked//"), 0);
 	ck_assert_int_eq(rmdir(scratch_path("locked")), 0);
-	scratch_close();
 }
 
 static void
@@ -71,7 +71,6 @@ TEST(what_took_its_place_is_noticed)
 {
 	struct output *o;
 
-	scratch_open();
 	open_output(&o, "a/out");
 	ck_assert(output_is_at(o, scratch_path("a/out")));
 	ck_assert_int_eq(
@@ -86,7 +85,6 @@ TEST(what_took_its_place_is_noticed)
 	ck_assert_int_eq(rmdir(scratch_path("a/moved")), 0);
 	ck_assert(!output_is_at(o, scratch_path("a/file/out")));
 	output_put(o);
-	scratch_close();
 }
 
 static void
@@ -111,7 +109,6 @@ TEST(a_journal_that_was_removed_is_noticed)
 	struct journal_file file;
 	struct output *o;
 
-	scratch_open();
 	open_output(&o, "out");
 	journal_add_file(o->journal, &file, &root, &id);
 	ck_assert(output_is_at(o, scratch_path("out")));
@@ -120,7 +117,6 @@ TEST(a_journal_that_was_removed_is_noticed)
 	journal_remove_file(o->journal, &file);
 	output_put(o);
 	relpath_free(h);
-	scratch_close();
 }
 
 /* What a journal of the directory NAME says of syncs. */
@@ -178,7 +174,6 @@ TEST(another_file_system_is_not_synced)
 	struct stat here, there;
 	struct store *s;
 
-	scratch_open();
 	ck_assert_int_eq(mkdir(scratch_path("a"), 0700), 0);
 	ck_assert_int_eq(mkdir(scratch_path("b"), 0700), 0);
 	point_to("a");
@@ -205,7 +200,6 @@ TEST(another_file_system_is_not_synced)
 	syncer_stop(config.syncer);
 	close(config.base_fd);
 	(void)rmdir(other);
-	scratch_close();
 }
 
 /* Sessions come while it is out of reach. */
@@ -216,7 +210,6 @@ TEST(that_it_is_gone_is_not_told_for_each_session)
 	struct store *s;
 
 	clock_freeze(NS_PER_S, 0);
-	scratch_open();
 	config.output = scratch_path("out");
 	config.base_fd = output_open(config.output);
 	ck_assert_int_ge(config.base_fd, 0);
@@ -230,5 +223,4 @@ TEST(that_it_is_gone_is_not_told_for_each_session)
 	ck_assert_uint_eq(unit_stderr_lines(), 2 * LOG_PEER_LINES);
 	store_destroy(s);
 	close(config.base_fd);
-	scratch_close();
 }

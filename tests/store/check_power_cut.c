@@ -48,7 +48,6 @@
 #define SHORT_MOST 400
 #define LONG_MOST 500
 
-static struct test_store test_store;
 static uint64_t state; /* of the random numbers */
 
 static uint64_t
@@ -342,8 +341,8 @@ write_some(unsigned i)
 	unsigned done;
 
 	for (uint64_t n = draw(3) + 1; n > 0; n--) {
-		p = test_store_packet(&test_store, n_written[i],
-		    (uint8_t)n_written[i], SIZE, 0, true);
+		p = test_store_packet(
+		    n_written[i], (uint8_t)n_written[i], SIZE, 0, true);
 		memset(p->blocks->mem, (uint8_t)(n_written[i] % 250 + 1), SIZE);
 		p->rec.content_size = p->rec.packet_size;
 		MUST(tracefile_append(files[i], p, &done) == OK);
@@ -458,7 +457,7 @@ record_until_the_cut(enum store_sync sync)
 	(void)__wrap_syncfs(-1);
 	MUST(session_dir_claim(&test_store.dir, test_store.store, wanted, 0) ==
 	     OK);
-	test_store.chunk = test_store_chunk(&test_store, 0, 0, NULL);
+	test_store.chunk = test_store_chunk(0, 0, NULL);
 	for (uint64_t n = draw(60), end = draw(4) == 0 ? draw(20) : 0; n > 0;
 	     n--) {
 		/* What comes then is not acknowledged any more. */
@@ -529,7 +528,7 @@ one_cut(uint64_t seed, enum store_sync sync)
 	pid_t pid;
 
 	state = seed * UINT64_C(2654435761) + sync;
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	memset(told, 0, sizeof(*told));
 	pid = fork();
 	if (pid == 0)
@@ -541,7 +540,7 @@ one_cut(uint64_t seed, enum store_sync sync)
 	(void)recovery_run(test_store.base, NULL);
 	for (unsigned i = 0; i < FILES; i++)
 		check_pair(i, sync);
-	test_store_close(&test_store);
+	test_store_close();
 }
 
 TEST_ROWS(what_was_synced_is_there_and_the_index_never_ahead, MODES)

@@ -20,7 +20,6 @@
 int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
 
-static struct test_store test_store;
 static bool has_no_locks;
 
 int
@@ -60,20 +59,21 @@ expect(const char *text, uint64_t sharers, const char *path)
 	session_dir_put(d);
 }
 
+EACH_TEST(NULL, test_store_close)
+
 TEST(a_new_or_empty_directory_is_taken)
 {
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	expect("h/new", 0, "h/new");
 	expect("h/new", 0, "h/new"); /* empty, and free again */
 	ck_assert_int_eq(mkdir(scratch_path("h/empty"), 0700), 0);
 	expect("h/empty", 0, "h/empty");
 	expect("a/b/c/d", 0, "a/b/c/d");
-	test_store_close(&test_store);
 }
 
 TEST(one_with_content_is_not)
 {
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	expect("h/s", 0, "h/s");
 	scratch_write("h/s/file", "x");
 	expect("h/s", 0, "h/s-1");
@@ -81,12 +81,11 @@ TEST(one_with_content_is_not)
 	expect("h/s", 0, "h/s-2");
 	expect("h/s", SNAPSHOT, "h/s-2");
 	ck_assert_str_eq(scratch_read("h/s/file"), "x");
-	test_store_close(&test_store);
 }
 
 TEST_ROWS(what_is_no_directory_is_passed_over, 2)
 {
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	expect("h/x", 0, "h/x");
 	scratch_write("h/s", "a file");
 	ck_assert_int_eq(symlink("x", scratch_path("h/s-1")), 0);
@@ -95,14 +94,13 @@ TEST_ROWS(what_is_no_directory_is_passed_over, 2)
 	/* a parent that is none */
 	expect("h/s/below", 0, "h/s-3/below");
 	expect("h/s-1/below", 0, "h/s-1-1/below");
-	test_store_close(&test_store);
 }
 
 TEST(two_claims_do_not_meet)
 {
 	struct session_dir *a, *b, *c;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	a = claim("h/s", 0);
 	b = claim("h/s", 0);
 	ck_assert_str_eq(a->path->s, "h/s");
@@ -124,7 +122,6 @@ TEST(two_claims_do_not_meet)
 	session_dir_put(b);
 	expect("h/snap", 0, "h/snap");
 	session_dir_put(NULL);
-	test_store_close(&test_store);
 }
 
 TEST_ROWS(nor_do_those_of_two_processes, 2)
@@ -134,7 +131,7 @@ TEST_ROWS(nor_do_those_of_two_processes, 2)
 	pid_t pid;
 	char c;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	ck_assert_int_eq(pipe(ready) | pipe(done), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -153,7 +150,6 @@ TEST_ROWS(nor_do_those_of_two_processes, 2)
 	close(done[1]);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	expect("h/s", sharers, "h/s");
-	test_store_close(&test_store);
 }
 
 /* PATH, and what it is in. */
@@ -176,7 +172,7 @@ make_folders(const char *path)
  * do; a name that others want is not lost to them. */
 TEST(only_its_own_snapshots_are_added)
 {
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	expect("h/s", SNAPSHOT, "h/s");
 	make_folders("h/s/snapshot-1");
 	expect("h/s", SNAPSHOT, "h/s");
@@ -193,7 +189,6 @@ TEST(only_its_own_snapshots_are_added)
 	expect("h/s", SNAPSHOT, "h/s-2");
 	scratch_remove("h/s");
 	expect("h/s", 0, "h/s");
-	test_store_close(&test_store);
 }
 
 #define NAMES 2000
@@ -206,7 +201,7 @@ TEST_ROWS(names_never_end, 2)
 	struct session_dir *d;
 	char path[32];
 
-	test_store_open(&test_store, have_all ? NAMES + 10 : 10);
+	test_store_open(have_all ? NAMES + 10 : 10);
 	for (int i = 0; i < NAMES; i++) {
 		d = claim("h/s", 0);
 		ck_assert_ptr_nonnull(d);
@@ -220,7 +215,6 @@ TEST_ROWS(names_never_end, 2)
 	}
 	for (int i = 0; i < NAMES && have_all; i++)
 		session_dir_put(all[i]);
-	test_store_close(&test_store);
 }
 
 /* No session is in another one's directory, whichever came first. */
@@ -228,7 +222,7 @@ TEST_ROWS(directories_never_nest, 2)
 {
 	struct session_dir *in, *out;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	in = claim("h/a/b", 0);
 	out = claim("h/a", _i == 1 ? SNAPSHOT : 0);
 	ck_assert_str_eq(out->path->s, "h/a-1");
@@ -237,7 +231,6 @@ TEST_ROWS(directories_never_nest, 2)
 	expect("h/a/c", 0, "h/a/c");
 	session_dir_put(in);
 	session_dir_put(out);
-	test_store_close(&test_store);
 }
 
 /* All who share the removed one get the same new one. */
@@ -246,7 +239,7 @@ TEST_ROWS(a_removed_one_is_made_again_once, 2)
 	const bool is_snapshot = _i == 1;
 	struct session_dir *a, *b, *c;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	a = claim("h/s", is_snapshot);
 	b = session_dir_get(a);
 	ck_assert_int_eq(session_dir_renew(&a), OK);
@@ -270,14 +263,13 @@ TEST_ROWS(a_removed_one_is_made_again_once, 2)
 	expect("h/s", is_snapshot, is_snapshot ? "h/s" : "h/s-1");
 	session_dir_put(a);
 	session_dir_put(b);
-	test_store_close(&test_store);
 }
 
 /* A directory of another session is not entered: each of them on the way gets a
  * suffix, and no folder is left out. */
 TEST(ancestors_that_are_taken_get_suffixes)
 {
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	make_folders("h/a/ust");
 	expect("h/a/b/c", 0, "h/a-1/b/c");
 	make_folders("h/a-1/b/ust");
@@ -287,14 +279,13 @@ TEST(ancestors_that_are_taken_get_suffixes)
 	make_folders("h/a-2/b/kernel");
 	make_folders("h/a-2/b-1/kernel");
 	expect("h/a/b/c/d", 0, "h/a-2/b-2/c/d");
-	test_store_close(&test_store);
 }
 
 TEST(a_removed_one_that_is_taken_gets_a_suffix)
 {
 	struct session_dir *d;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	d = claim("h/s", 0);
 	scratch_remove("h/s");
 	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
@@ -310,21 +301,19 @@ TEST(a_removed_one_that_is_taken_gets_a_suffix)
 	ck_assert_int_eq(session_dir_base(&d, test_store.store), OK);
 	ck_assert_int_eq(session_dir_renew(&d), OK); /* nothing to be done */
 	session_dir_put(d);
-	test_store_close(&test_store);
 }
 
 TEST(the_base_is_shared_and_has_no_path)
 {
 	struct session_dir *a, *b;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	ck_assert_int_eq(session_dir_base(&a, test_store.store), OK);
 	ck_assert_int_eq(session_dir_base(&b, test_store.store), OK);
 	ck_assert_ptr_null(a->path);
 	ck_assert_ptr_null(a->journal_root.path);
 	session_dir_put(a);
 	session_dir_put(b);
-	test_store_close(&test_store);
 }
 
 #define CLAIMS 3000
@@ -353,7 +342,7 @@ TEST(claims_side_by_side_do_not_meet)
 	int status, count;
 	pid_t pid;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
@@ -362,14 +351,13 @@ TEST(claims_side_by_side_do_not_meet)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(count, 0);
-	test_store_close(&test_store);
 }
 
 TEST(without_locks_a_session_gets_a_new_directory)
 {
 	struct session_dir *first;
 
-	test_store_open(&test_store, 10);
+	test_store_open(10);
 	has_no_locks = true;
 	first = claim("h/s", 0);
 	ck_assert_str_eq(first->path->s, "h/s");
@@ -378,5 +366,4 @@ TEST(without_locks_a_session_gets_a_new_directory)
 	expect("h/snapshot", SNAPSHOT, "h/snapshot");
 	session_dir_put(first);
 	has_no_locks = false;
-	test_store_close(&test_store);
 }

@@ -24,15 +24,13 @@
 #define INDEX "h/s/ust/0/index/c.idx"
 #define RECORD 72
 
-static struct test_store test_store;
-
 static struct tracefile *
 begin(unsigned max_files, enum tracefile_index index)
 {
 	struct tracefile *tf;
 
 	clock_freeze(NS_PER_S, 0);
-	test_store_open_stream(&test_store, max_files, "c", false);
+	test_store_open_stream(max_files, "c", false);
 	ck_assert_int_eq(
 	    tracefile_create(&tf, test_store.store, test_store.chunk,
 		test_store.family, 0, false, index),
@@ -45,7 +43,7 @@ end(struct tracefile *tf)
 {
 	tracefile_close(tf);
 	ck_assert_uint_eq(test_store.store->n_open, 0);
-	test_store_close(&test_store);
+	test_store_close();
 }
 
 /* N packets from number SEQ on, of SIZE + PADDING bytes; each byte has the
@@ -58,8 +56,8 @@ append(struct tracefile *tf, uint64_t seq, unsigned n, uint32_t size,
 	enum status st;
 
 	for (unsigned i = 0; i < n; i++) {
-		*at = test_store_packet(&test_store, seq + i,
-		    (uint8_t)(seq + i), size, padding, true);
+		*at = test_store_packet(
+		    seq + i, (uint8_t)(seq + i), size, padding, true);
 		at = &(*at)->next;
 	}
 	st = tracefile_append(tf, first, done);
@@ -381,7 +379,7 @@ TEST(metadata_is_all_or_nothing)
 	ck_assert_int_eq(test_store_byte(DATA, 156), 'm');
 	tracefile_discard(tf);
 	ck_assert_int_eq(test_store_size(DATA), -1);
-	test_store_close(&test_store);
+	test_store_close();
 }
 
 #define MANY 12
@@ -392,7 +390,7 @@ TEST_ROWS(few_descriptors_serve_many_files, 4)
 	unsigned done;
 	char name[64];
 
-	test_store_open_stream(&test_store, (unsigned)_i + 2, "c", true);
+	test_store_open_stream((unsigned)_i + 2, "c", true);
 	for (unsigned i = 0; i < MANY; i++)
 		ck_assert_int_eq(
 		    tracefile_create(&tf[i], test_store.store, test_store.chunk,
@@ -422,14 +420,14 @@ TEST_ROWS(few_descriptors_serve_many_files, 4)
 		tracefile_close(tf[i]);
 	}
 	ck_assert_uint_eq(test_store.store->n_open, 0);
-	test_store_close(&test_store);
+	test_store_close();
 }
 
 /* Of two descriptors: that of the first one is closed. */
 static void
 open_three(struct tracefile *tf[3])
 {
-	test_store_open_stream(&test_store, 2, "c", true);
+	test_store_open_stream(2, "c", true);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(
 		    tracefile_create(&tf[i], test_store.store, test_store.chunk,
@@ -452,7 +450,7 @@ TEST(a_file_that_was_replaced_is_left_alone)
 	for (unsigned i = 0; i < 3; i++)
 		tracefile_close(tf[i]);
 	tracefile_close(NULL);
-	test_store_close(&test_store);
+	test_store_close();
 }
 
 TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
@@ -470,7 +468,7 @@ TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
 	ck_assert_uint_le(unit_stderr_lines(), LOG_PEER_LINES + 1);
 	for (unsigned i = 0; i < 3; i++)
 		tracefile_close(tf[i]);
-	test_store_close(&test_store);
+	test_store_close();
 }
 
 /* Files stay open with descriptors that sessions do not need, and give them
@@ -483,7 +481,7 @@ TEST(files_use_descriptors_that_are_lent)
 	unsigned done, turns = 0;
 
 	fds[FDS_SESSIONS].hard = 200;
-	test_store_open_stream(&test_store, OWN, "c", true);
+	test_store_open_stream(OWN, "c", true);
 	s = test_store.store;
 	ck_assert_uint_eq(tracefile_pool_tick(s), UINT64_MAX);
 	for (unsigned i = 0; i < FILES; i++) {
@@ -523,6 +521,6 @@ TEST(files_use_descriptors_that_are_lent)
 		tracefile_close(tf[i]);
 	}
 	ck_assert(fds_promise(0));
-	test_store_close(&test_store);
+	test_store_close();
 	ck_assert(fds_lend(150));
 }

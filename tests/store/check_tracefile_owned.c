@@ -10,7 +10,6 @@
 
 #define FILES 3
 
-static struct test_store test_store;
 static unsigned n_synced, n_names;
 static unsigned sync_ms;
 static bool sync_fails;
@@ -51,7 +50,7 @@ begin_file(uint64_t number)
 static void
 append(struct tracefile *tf)
 {
-	struct packet *p = test_store_packet(&test_store, 0, 1, 10, 0, true);
+	struct packet *p = test_store_packet(0, 1, 10, 0, true);
 	unsigned done;
 
 	ck_assert_int_eq(tracefile_append(tf, p, &done), OK);
@@ -59,12 +58,14 @@ append(struct tracefile *tf)
 	packet_destroy(&test_store.store->packets, p);
 }
 
+EACH_TEST(NULL, test_store_close)
+
 /* Row 0: never; 1: at close, also when other files needed the descriptors. */
 TEST_ROWS(files_are_synced_whenever_they_are_closed, 2)
 {
 	struct tracefile *tf[FILES];
 
-	test_store_open_stream(&test_store, 2, "c", true);
+	test_store_open_stream(2, "c", true);
 	test_store.store->config.sync = _i == 0 ? STORE_SYNC_NONE
 						: STORE_SYNC_CLOSE;
 	n_synced = 0;
@@ -76,7 +77,6 @@ TEST_ROWS(files_are_synced_whenever_they_are_closed, 2)
 		tracefile_close(tf[i]);
 	/* Each of them, and before that the journal that names both. */
 	ck_assert_uint_eq(n_synced, _i == 0 ? 0 : 3 * FILES);
-	test_store_close(&test_store);
 }
 
 /* With each packet on the disk, a file of a ring costs six: its names, the
@@ -86,7 +86,7 @@ TEST(a_file_costs_few_syncs)
 {
 	struct tracefile *tf, *other;
 
-	test_store_open_stream(&test_store, 10, "c", true);
+	test_store_open_stream(10, "c", true);
 	test_store.store->config.sync = STORE_SYNC_PACKET;
 	other = begin_file(100);
 	append(other);
@@ -101,7 +101,6 @@ TEST(a_file_costs_few_syncs)
 		ck_assert_uint_eq(n_names, i < FILES - 1 ? 2 : 0);
 	}
 	tracefile_close(other);
-	test_store_close(&test_store);
 }
 
 /* On a slow disk the daemon ends in time all the same. */
@@ -109,7 +108,7 @@ TEST(syncs_of_the_end_take_a_limited_time)
 {
 	struct tracefile *tf;
 
-	test_store_open_stream(&test_store, 10, "c", true);
+	test_store_open_stream(10, "c", true);
 	test_store.store->config.sync = STORE_SYNC_PACKET;
 	store_end(test_store.store);
 	ck_assert(!store_is_late_to_sync(test_store.store));
@@ -124,7 +123,6 @@ TEST(syncs_of_the_end_take_a_limited_time)
 	ck_assert_uint_ge(n_synced, 1);
 	ck_assert_uint_le(n_synced, 4);
 	ck_assert(store_is_late_to_sync(test_store.store));
-	test_store_close(&test_store);
 }
 
 /* What is not on the disk is not kept, and the caller is told. */
@@ -134,11 +132,11 @@ TEST(a_sync_that_fails_is_a_write_that_fails)
 	struct packet *p;
 	unsigned done;
 
-	test_store_open_stream(&test_store, 10, "c", false);
+	test_store_open_stream(10, "c", false);
 	test_store.store->config.sync = STORE_SYNC_PACKET;
 	tf = begin_file(0);
 	append(tf);
-	p = test_store_packet(&test_store, 1, 1, 10, 0, true);
+	p = test_store_packet(1, 1, 10, 0, true);
 	sync_fails = true;
 	ck_assert_int_eq(tracefile_append(tf, p, &done), E_IO);
 	ck_assert_uint_eq(done, 0);
@@ -156,14 +154,13 @@ TEST(a_sync_that_fails_is_a_write_that_fails)
 	ck_assert_uint_gt(test_store.store->sync_errors, 0);
 	sync_fails = false;
 	packet_destroy(&test_store.store->packets, p);
-	test_store_close(&test_store);
 }
 
 TEST(a_ring_replaces_its_own_files_only)
 {
 	struct tracefile *tf;
 
-	test_store_open_stream(&test_store, 10, "c", true);
+	test_store_open_stream(10, "c", true);
 	tracefile_close(begin_file(0));
 	scratch_write("h/s/ust/0/c_1", "precious");
 	ck_assert_int_eq(
@@ -176,5 +173,4 @@ TEST(a_ring_replaces_its_own_files_only)
 		test_store.family, 0, true, TRACEFILE_INDEX_1_1),
 	    OK);
 	tracefile_close(tf);
-	test_store_close(&test_store);
 }

@@ -62,6 +62,8 @@ run(int root, bool removes, unsigned n)
 	return t;
 }
 
+EACH_TEST(scratch_open, scratch_close)
+
 TEST_ROWS(all_below_goes_and_nothing_else, 3)
 {
 	static const unsigned steps[] = { 1, 7, 100000 };
@@ -69,7 +71,6 @@ TEST_ROWS(all_below_goes_and_nothing_else, 3)
 	uint64_t bytes;
 	int root;
 
-	scratch_open();
 	root = make_tree();
 	t = run(root, false, steps[_i]);
 	bytes = tree_found(t)->bytes;
@@ -83,7 +84,6 @@ TEST_ROWS(all_below_goes_and_nothing_else, 3)
 	close(root);
 	ck_assert_int_eq(rmdir(scratch_path("top")), 0);
 	ck_assert_str_eq(scratch_read("out/mine"), "mine");
-	scratch_close();
 }
 
 /* A directory is replaced by a link between two steps. */
@@ -92,7 +92,6 @@ TEST(what_is_replaced_meanwhile_stays)
 	struct tree *t;
 	int root;
 
-	scratch_open();
 	root = make_tree();
 	ck_assert_int_eq(tree_create(&t, root, true), OK);
 	/* Its directories are known, and not looked at yet. */
@@ -107,7 +106,6 @@ TEST(what_is_replaced_meanwhile_stays)
 	tree_destroy(t);
 	close(root);
 	ck_assert_str_eq(scratch_read("out/mine"), "mine");
-	scratch_close();
 }
 
 /* A folder of a trace, in which each file that the relay writes is. */
@@ -146,7 +144,6 @@ TEST(files_of_others_stay)
 	struct tree *t;
 	int root;
 
-	scratch_open();
 	ck_assert_int_eq(mkdir(scratch_path("top"), 0700), 0);
 	make_trace("top/a");
 	make_trace("top/b");
@@ -172,7 +169,6 @@ TEST(files_of_others_stay)
 		ck_assert(!scratch_exists("top/t/empty"));
 	}
 	close(root);
-	scratch_close();
 }
 
 /* The name of a file that cannot be removed. */
@@ -200,7 +196,6 @@ TEST_ROWS(after_a_failure_all_can_be_removed, 5)
 	struct tree *t;
 	int root;
 
-	scratch_open();
 	ck_assert_int_eq(mkdir(scratch_path("top"), 0700), 0);
 	make_trace("top/a");
 	root = open(scratch_path("top"), O_RDONLY | O_DIRECTORY);
@@ -216,7 +211,6 @@ TEST_ROWS(after_a_failure_all_can_be_removed, 5)
 	ck_assert(!scratch_exists("top/a"));
 	tree_destroy(t);
 	close(root);
-	scratch_close();
 }
 
 static int n_asked;
@@ -237,7 +231,6 @@ TEST(each_directory_is_asked_about)
 	struct stat sb;
 	int root;
 
-	scratch_open();
 	root = make_tree();
 	make_trace("top/b/deeper/live");
 	ck_assert_int_eq(stat(scratch_path("top/b/deeper/live"), &sb), 0);
@@ -261,7 +254,6 @@ TEST(each_directory_is_asked_about)
 	ck_assert_ptr_null(tree_found(t)->used);
 	tree_destroy(t);
 	close(root);
-	scratch_close();
 }
 
 TEST(it_may_be_given_up)
@@ -269,7 +261,6 @@ TEST(it_may_be_given_up)
 	struct tree *t;
 	int root;
 
-	scratch_open();
 	root = make_tree();
 	for (unsigned n = 0; n < 200; n += 13) {
 		ck_assert_int_eq(tree_create(&t, root, true), OK);
@@ -277,7 +268,6 @@ TEST(it_may_be_given_up)
 		tree_destroy(t);
 	}
 	close(root);
-	scratch_close();
 }
 
 /* "d/": a folder; "f": a file of one byte; "f0": an empty one, "f0" being
@@ -306,7 +296,6 @@ TEST_ROWS(streams_without_metadata_are_unreadable, ARRAY_LEN(traces))
 	struct tree *t;
 	int root, n;
 
-	scratch_open();
 	for (const char *dir = "top\0top/ust\0top/ust/64-bit\0"; *dir != '\0';
 	     dir += strlen(dir) + 1)
 		ck_assert_int_eq(mkdir(scratch_path(dir), 0700), 0);
@@ -328,5 +317,4 @@ TEST_ROWS(streams_without_metadata_are_unreadable, ARRAY_LEN(traces))
 	    tree_found(t)->is_unreadable, traces[_i].is_unreadable);
 	tree_destroy(t);
 	close(root);
-	scratch_close();
 }

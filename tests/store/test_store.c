@@ -16,6 +16,8 @@
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
+struct test_store test_store;
+
 struct relpath *
 path_of(const char *text)
 {
@@ -26,31 +28,31 @@ path_of(const char *text)
 }
 
 void
-test_store_open(struct test_store *s, unsigned max_files)
+test_store_open(unsigned max_files)
 {
 	struct store_config config = { .max_files = max_files,
 		.index_lock_timeout_ns = NS_PER_S,
 		.max_cached = 1 << 20,
-		.memory = &s->memory,
+		.memory = &test_store.memory,
 		.registry = one_registry() };
 
-	memset(s, 0, sizeof(*s));
+	memset(&test_store, 0, sizeof(test_store));
 	scratch_open();
-	s->base = open(scratch_path(""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ck_assert_int_ge(s->base, 0);
-	config.base_fd = s->base;
-	ck_assert_int_eq(store_create(&s->store, &config), OK);
+	test_store.base = open(
+	    scratch_path(""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(test_store.base, 0);
+	config.base_fd = test_store.base;
+	ck_assert_int_eq(store_create(&test_store.store, &config), OK);
 }
 
 static void
 released(struct chunk *take_c, void *arg)
 {
-	struct test_store *s = arg;
 	unsigned budget = UINT_MAX;
 
-	s->n_released++;
-	s->last_released = take_c;
-	if (s->keeps_released)
+	test_store.n_released++;
+	test_store.last_released = take_c;
+	if (test_store.keeps_released)
 		return;
 	if (chunk_settle(take_c))
 		ck_assert(chunk_delete_step(take_c, &budget));
@@ -58,14 +60,13 @@ released(struct chunk *take_c, void *arg)
 }
 
 struct chunk *
-test_store_chunk(
-    struct test_store *s, uint64_t id, uint64_t time, const char *name)
+test_store_chunk(uint64_t id, uint64_t time, const char *name)
 {
 	struct relpath *override_name = name == NULL ? NULL : path_of(name);
 	struct chunk *c;
 
-	MUST(chunk_create(&c, s->dir, id, time, override_name, released, s) ==
-	     OK);
+	MUST(chunk_create(&c, test_store.dir, id, time, override_name, released,
+		 NULL) == OK);
 	relpath_free(override_name);
 	return c;
 }
@@ -84,34 +85,37 @@ test_store_family(
 }
 
 void
-test_store_open_stream(struct test_store *s, unsigned max_files,
-    const char *channel, bool is_numbered)
+test_store_open_stream(
+    unsigned max_files, const char *channel, bool is_numbered)
 {
 	struct relpath *wanted = path_of("h/s");
 
-	test_store_open(s, max_files);
-	ck_assert_int_eq(session_dir_claim(&s->dir, s->store, wanted, 0), OK);
+	test_store_open(max_files);
+	ck_assert_int_eq(
+	    session_dir_claim(&test_store.dir, test_store.store, wanted, 0),
+	    OK);
 	relpath_free(wanted);
-	s->chunk = test_store_chunk(s, 0, 0, NULL);
-	s->family = test_store_family(s->chunk, "ust/0", channel, is_numbered);
+	test_store.chunk = test_store_chunk(0, 0, NULL);
+	test_store.family = test_store_family(
+	    test_store.chunk, "ust/0", channel, is_numbered);
 }
 
 void
-test_store_close(struct test_store *s)
+test_store_close(void)
 {
-	chunk_put(s->chunk);
-	session_dir_put(s->dir);
-	store_destroy(s->store);
-	ck_assert_uint_eq(published(&s->memory), 0);
-	close(s->base);
+	chunk_put(test_store.chunk);
+	session_dir_put(test_store.dir);
+	store_destroy(test_store.store);
+	ck_assert_uint_eq(published(&test_store.memory), 0);
+	close(test_store.base);
 	scratch_close();
 }
 
 struct packet *
-test_store_packet(struct test_store *s, uint64_t seq, uint8_t fill,
-    uint32_t size, uint32_t padding, bool has_record)
+test_store_packet(uint64_t seq, uint8_t fill, uint32_t size, uint32_t padding,
+    bool has_record)
 {
-	struct packet *p = packet_create(&s->store->packets, seq);
+	struct packet *p = packet_create(&test_store.store->packets, seq);
 	size_t room;
 	uint8_t *at;
 
@@ -119,7 +123,7 @@ test_store_packet(struct test_store *s, uint64_t seq, uint8_t fill,
 	p->size = size;
 	p->padding = padding;
 	while (!packet_is_whole(p)) {
-		room = packet_space(&s->store->packets, p, &at);
+		room = packet_space(&test_store.store->packets, p, &at);
 		MUST(at != NULL);
 		memset(at, fill, room);
 		packet_filled(p, room);

@@ -25,24 +25,25 @@ struct test_store {
 	struct chunk *last_released;
 };
 
+extern struct test_store test_store;
+
 struct relpath *path_of(const char *text);
 
 /* Open only the store. */
-void test_store_open(struct test_store *s, unsigned max_files);
+void test_store_open(unsigned max_files);
 /* Open also the session "h/s" with chunk 0 at its root and the stream "ust/0"
  * of channel CHANNEL. */
-void test_store_open_stream(struct test_store *s, unsigned max_files,
-    const char *channel, bool is_numbered);
-void test_store_close(struct test_store *s);
+void test_store_open_stream(
+    unsigned max_files, const char *channel, bool is_numbered);
+void test_store_close(void);
 
-struct chunk *test_store_chunk(
-    struct test_store *s, uint64_t id, uint64_t time, const char *name);
+struct chunk *test_store_chunk(uint64_t id, uint64_t time, const char *name);
 struct chunk_family *test_store_family(
     struct chunk *c, const char *path, const char *channel, bool is_numbered);
 
 /* A whole packet of SIZE bytes of value FILL. */
-struct packet *test_store_packet(struct test_store *s, uint64_t seq,
-    uint8_t fill, uint32_t size, uint32_t padding, bool has_record);
+struct packet *test_store_packet(uint64_t seq, uint8_t fill, uint32_t size,
+    uint32_t padding, bool has_record);
 
 /* Bytes of a file in the scratch directory; -1: there is none. */
 long test_store_size(const char *name);
