@@ -10,8 +10,8 @@ import time
 import tree
 from story import (begin, end, expect_archive, expect_session, rotate,
                    scenario)
-from viewers import attach, await_session, wait_seen
-from world import Failure, wait_for
+from viewers import begin_live, wait_seen
+from world import Failure, check, wait_for
 
 PER_PROCESS = ["--buffers-pid"]
 ENDLESS = 1000000       # events of an application that is told to end
@@ -21,8 +21,7 @@ def track(w, app):
     """Follow it, by its number, which is another one with the reference."""
     status, output = w.run("lttng", "-n", "track", "-u", "--vpid",
                            str(app.child.pid))
-    if status != 0:
-        raise Failure("lttng track: status %d: %s" % (status, output))
+    check(status == 0, f"lttng track: status {status}: {output}")
 
 
 def pause(w, app, meanwhile=None):
@@ -60,9 +59,8 @@ def events_below(w, pattern):
 def generations(w, session, number):
     """So many folders of the one process."""
     found = w.paths("*/%s-*/ust/pid/*" % session)
-    if not w.is_reference and len(found) != number:
-        raise Failure("%d folders of the process instead of %d"
-                      % (len(found), number))
+    check(w.is_reference or len(found) == number,
+          f"{len(found)} folders of the process instead of {number}")
 
 
 @scenario(compare_tree=False)
@@ -83,12 +81,7 @@ def track_again(w):
 @scenario(compare_tree=False)
 def track_again_channels(w):
     """the same with two channels, each with all events"""
-    w.lttng("create", "trkc", "--set-url", w.url())
-    for channel in ("zz", "aa"):
-        w.lttng("enable-channel", "-u", "--subbuf-size", "4k",
-                "--num-subbuf", "64", channel, *PER_PROCESS)
-        w.lttng("enable-event", "-u", "-c", channel, "demo:*")
-    w.lttng("start")
+    begin(w, "trkc", channel=PER_PROCESS, channels=("zz", "aa"))
     app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pauses = [pause(w, app) for _ in range(2)]
@@ -163,9 +156,8 @@ def track_again_cleared(w):
 @scenario(reference=False, compare_tree=False)
 def viewers_track_again(w):
     """viewers of a live session see all generations of a process"""
-    begin(w, "vtrk", "--live=200000", channel=PER_PROCESS)
-    await_session(w, "vtrk")
-    viewers = attach(w, "vtrk", ("babeltrace2", "babeltrace2"))
+    viewers = begin_live(w, "vtrk", ("babeltrace2", "babeltrace2"),
+                         channel=PER_PROCESS)
     app = w.app(0, ENDLESS, microseconds=1000)
     app.wait_emitted(200)
     pauses = []
@@ -196,8 +188,7 @@ def remove_all(w, pattern="*"):
     paths = w.paths(pattern) if pattern else [w.relay.output]
     if pattern == "*":
         paths += w.paths(".*")
-    if not paths:
-        raise Failure("nothing to remove: %s" % pattern)
+    check(paths, f"nothing to remove: {pattern}")
     for path in paths:
         if os.path.isdir(path):
             shutil.rmtree(path, onerror=pass_if_gone)
@@ -218,11 +209,7 @@ def trace_events(w, path):
 def removed_between_snapshots(w):
     """rm -rf of everything below the output directory between snapshots, and
     of that directory: each snapshot is there"""
-    w.lttng("create", "rsnap", "--snapshot", "--set-url", w.url())
-    w.lttng("enable-channel", "-u", "--subbuf-size", "4k", "--num-subbuf",
-            "4", "ch0")
-    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
-    w.lttng("start")
+    begin(w, "rsnap", "--snapshot", count="4")
     app = w.app(0, ENDLESS, microseconds=500)
     app.wait_emitted(300)
     w.lttng("snapshot", "record")
@@ -304,9 +291,7 @@ def removed_then_traced(w):
 @scenario(reference=False, compare_tree=False)
 def viewers_removed(w):
     """the same while a viewer watches: it goes on after the next clear"""
-    begin(w, "vrem", "--live=200000", channel=["--buffers-pid"])
-    await_session(w, "vrem")
-    viewers = attach(w, "vrem")
+    viewers = begin_live(w, "vrem", channel=["--buffers-pid"])
     app = w.app(0, ENDLESS, microseconds=1000)
     wait_seen(viewers[0], 100)
     for number, pattern in enumerate(("*/vrem-*", "")):
@@ -319,5 +304,4 @@ def viewers_removed(w):
     app.kill()
     w.lttng("destroy", "vrem")
     got = viewers[0].finish(20)
-    if got != sorted(set(got)):
-        raise Failure("saw %s" % tree.span(got))
+    check(got == sorted(set(got)), f"saw {tree.span(got)}")

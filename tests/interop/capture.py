@@ -14,7 +14,7 @@ import threading
 import time
 
 import tree
-from world import Failure, Skipped, screen, wait_for
+from world import Failure, Skipped, check, screen, wait_for
 
 PORT = 7777
 FILTER = "udp dst port %d" % PORT
@@ -32,8 +32,7 @@ class Event:
 
     def __init__(self, line):
         match = LINE.match(line)
-        if match is None:
-            raise Failure("unknown event: %s" % line)
+        check(match is not None, f"unknown event: {line}")
         self.ns = int(match.group(1)) * 10 ** 9 + int(match.group(2))
         self.name, self.text = match.group(3), match.group(4)
         self.fields = {name: int(value)
@@ -51,13 +50,9 @@ def packets(events):
 
 def read(w, path, program="babeltrace2"):
     """What a stock reader shows of the traces below PATH, in its order."""
-    done = subprocess.run(
-        [program, "--clock-seconds", "--no-delta", path],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env=w.env(), timeout=TIMEOUT)
-    if done.returncode != 0:
-        raise tree.babeltrace2_failure(path, done.returncode, done.stderr)
-    return [Event(line) for line in done.stdout.decode().splitlines()]
+    text, _ = tree.babeltrace2(w, path, "--clock-seconds", "--no-delta",
+                               program=program)
+    return [Event(line) for line in text.splitlines()]
 
 
 class Capture:
@@ -76,11 +71,8 @@ class Capture:
         Capture.count += 1
         self.log = os.path.join(w.directory, "capture%d.log" % Capture.count)
         with open(self.log, "wb") as log:
-            self.child = subprocess.Popen(
-                [w.capture_path, "--json"] + list(arguments),
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
-                env=w.env())
-        w.children.append(self.child)
+            self.child = w.spawn(w.capture_path, "--json", *arguments,
+                                 stdout=subprocess.PIPE, stderr=log)
 
     @classmethod
     def to_relay(cls, w, session, uri, *arguments):
@@ -124,13 +116,11 @@ class Tcpdump:
         self.path = os.path.join(w.directory, "%s.pcap" % interface)
         self.log = self.path + ".log"
         with open(self.log, "wb") as log:
-            self.child = subprocess.Popen(
-                ["tcpdump", "-i", interface, "-n", "-p", "-U", "-Z", "root",
-                 "--immediate-mode", "--time-stamp-precision=nano",
-                 "-B", "8192", "-w", self.path] + FILTER.split(),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=w.env())
-        w.children.append(self.child)
+            self.child = w.spawn(
+                "tcpdump", "-i", interface, "-n", "-p", "-U", "-Z", "root",
+                "--immediate-mode", "--time-stamp-precision=nano",
+                "-B", "8192", "-w", self.path, *FILTER.split(),
+                stdout=log, stderr=log)
         wait_for("tcpdump listening", lambda: "listening on" in self._said(),
                  timeout=30)
 
@@ -180,8 +170,7 @@ def send_from(link, host, lengths, pause=0.0002):
     """One datagram for each of LENGTHS, from the other side of LINK."""
     status, _, said = link.there(sys.executable, "-c", SENDER, host,
                                  str(PORT), str(pause), *map(str, lengths))
-    if status != 0:
-        raise Failure("no datagrams: " + said)
+    check(status == 0, "no datagrams: " + said)
 
 
 class Loopback:
@@ -224,11 +213,10 @@ class View:
                         % (w.ports[2], socket.gethostname(), session)]
         before = [(tree.listed(w, s) or (0, 0))[1] for s in sessions]
         with open(self.errors, "wb") as errors:
-            self.child = subprocess.Popen(
-                flushing + command, stdin=subprocess.DEVNULL, stdout=end,
-                stderr=errors, env=w.env({"BABELTRACE_TERM_COLOR": "NEVER"}))
+            self.child = w.spawn(
+                *flushing, *command, stdout=end, stderr=errors,
+                environment={"BABELTRACE_TERM_COLOR": "NEVER"})
         os.close(end)
-        w.children.append(self.child)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         wait_for("a viewer of %s" % " and ".join(sessions), lambda: all(

@@ -5,14 +5,14 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import time
 
 import capture
+import tree
 from capture import Capture, Loopback, Tcpdump, View
 from link import HERE, Link, run
 from story import begin, scenario
-from world import Failure, Skipped, wait_for
+from world import Failure, Skipped, check, wait_for
 
 FLUSH = 0.2                     # seconds, as --flush says
 FLUSH_OPTION = "--flush=200ms"
@@ -27,9 +27,7 @@ EVENT_US = 5000
 def expect_order(events):
     """In the order of time, over all sessions."""
     for a, b in zip(events, events[1:]):
-        if b.ns < a.ns:
-            raise Failure("%s of %d ns behind one of %d ns"
-                          % (b.name, b.ns, a.ns))
+        check(b.ns >= a.ns, f"{b.name} of {b.ns} ns behind one of {a.ns} ns")
 
 
 def expect_both(where, events, emitted, lengths):
@@ -40,9 +38,8 @@ def expect_both(where, events, emitted, lengths):
         raise Failure("%s: %d events of the application instead of %d"
                       % (where, len(got), len(emitted)))
     got = [e.fields["wire_len"] for e in capture.packets(events)]
-    if got != lengths:
-        raise Failure("%s: %d packets instead of %d"
-                      % (where, len(got), len(lengths)))
+    check(got == lengths,
+          f"{where}: {len(got)} packets instead of {len(lengths)}")
 
 
 def expect_between(events, bounds):
@@ -81,8 +78,7 @@ def capture_beside_lttng(w):
     time.sleep(3 * FLUSH)
     w.lttng("destroy", "app")
     summary = tracer.finish()
-    if summary["written"] != len(lengths):
-        raise Failure("summary: %r" % summary)
+    check(summary["written"] == len(lengths), f"summary: {summary!r}")
     for where, events in (
             ("live", view.finish()),
             ("babeltrace2", capture.read(w, w.relay.output)),
@@ -165,9 +161,8 @@ def expect_as_tcpdump(events, seen, sent):
     got = [(e.ns, e.fields["wire_len"]) for e in capture.packets(events)]
     if [n for _, n in seen] != sent:
         raise Failure("tcpdump saw %d of %d packets" % (len(seen), len(sent)))
-    if [n for _, n in got] != sent:
-        raise Failure("%d packets of %d are in the trace"
-                      % (len(got), len(sent)))
+    check([n for _, n in got] == sent,
+          f"{len(got)} packets of {len(sent)} are in the trace")
     worst = max(abs(a - b) for (a, _), (b, _) in zip(got, seen))
     if worst > 10 ** 6:
         raise Failure("times are %d ns apart from those of tcpdump" % worst)
@@ -186,8 +181,7 @@ def capture_link(w, link, session, uri, host, *arguments):
     if summary["dropped_kernel"] + summary["dropped_local"] \
             + summary["written"] != len(lengths):
         raise Failure("%s: %d sent, %r" % (session, len(lengths), summary))
-    if summary["written"] != len(lengths):
-        raise Failure("%s: drops: %r" % (session, summary))
+    check(summary["written"] == len(lengths), f"{session}: drops: {summary!r}")
     worst = expect_as_tcpdump(
         capture.read(w, w.path("*/%s-*" % session)), seen,
         [capture.UDP_HEADERS + n for n in lengths])
@@ -248,11 +242,8 @@ def capture_loopback(w):
 
 def discarded(w, path):
     """How many events babeltrace2 tells that were discarded."""
-    done = subprocess.run(["babeltrace2", path], stdin=subprocess.DEVNULL,
-                          capture_output=True, env=w.env(), timeout=60,
-                          check=False)
     return sum(int(n) for n in re.findall(
-        r"Tracer discarded (\d+) event", done.stderr.decode()))
+        r"Tracer discarded (\d+) event", tree.babeltrace2(w, path)[1]))
 
 
 @scenario(needs_sessiond=False, reference=False, compare_tree=False)

@@ -17,9 +17,8 @@ import struct
 import sys
 import time
 
-import world
 from story import register
-from world import Failure
+from world import Failure, check
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "replay"))
@@ -509,8 +508,7 @@ def play_seeds(w, seeds):
         dialogue.play()
         lines = dialogue.lines + dialogue.files()
         if not w.relay.is_alive():
-            if not w.is_reference:
-                raise Failure("the relay died of seed %d" % seed)
+            check(w.is_reference, f"the relay died of seed {seed}")
             lines.append("the relay died")
             w.relay.start()
         w.commands.append({"argv": "dialogue %d" % seed, "status": 0,

@@ -4,7 +4,7 @@ import os
 
 import tree
 from story import begin, end, expect_beginning, expect_session, scenario
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 
 # Ends that nobody wanted. The sessions are live ones, as in others the metadata
@@ -95,14 +95,12 @@ def serve_once(w, name):
 @scenario(options=None)
 def daemonize(w):
     """-d: ready when the launcher returns 0; 1 when a port is taken"""
-    if w.relay.launch("-d") != 0:
-        raise Failure("-d failed")
+    check(w.relay.launch("-d") == 0, "-d failed")
     serve_once(w, "dmn")
     pid = w.relay.pid
     if os.readlink("/proc/%d/cwd" % pid) != "/":
         raise Failure("working directory is not /")
-    if w.relay.launch("-d") != 1:
-        raise Failure("status with a port taken is not 1")
+    check(w.relay.launch("-d") == 1, "status with a port taken is not 1")
 
 
 @scenario(options=None)
@@ -110,13 +108,11 @@ def background(w):
     """-b with -w: in the background, in that directory, stderr kept"""
     directory = os.path.join(w.directory, "cwd")
     os.mkdir(directory)
-    if w.relay.launch("-b", "--working-dir", directory) != 0:
-        raise Failure("-b failed")
+    check(w.relay.launch("-b", "--working-dir", directory) == 0, "-b failed")
     proc = "/proc/%d" % w.relay.pid
     if os.readlink(proc + "/cwd") != directory:
         raise Failure("working directory is not that of -w")
-    if os.readlink(proc + "/fd/2") != w.relay.log:
-        raise Failure("stderr was not kept")
+    check(os.readlink(proc + "/fd/2") == w.relay.log, "stderr was not kept")
     serve_once(w, "bgr")
 
 
@@ -127,11 +123,9 @@ def pid_file(w):
     if w.relay.launch("-d", "--pid-file", path) != 0:
         raise Failure("-d --pid-file failed")
     with open(path) as handle:
-        if int(handle.read()) != w.relay.pid:
-            raise Failure("wrong pid in the file")
+        check(int(handle.read()) == w.relay.pid, "wrong pid in the file")
     w.relay.stop()
-    if os.path.exists(path):
-        raise Failure("pid file left behind")
+    check(not os.path.exists(path), "pid file left behind")
 
 
 @scenario()
@@ -146,8 +140,7 @@ def health(w):
     end(w, "hlth")
     path = "%s/relayd/health-%d" % (w.rundir(), w.relay.pid)
     w.relay.stop()
-    if os.path.exists(path):
-        raise Failure("health socket left behind")
+    check(not os.path.exists(path), "health socket left behind")
 
 
 @scenario(options=None)
@@ -170,10 +163,8 @@ def refusals(w):
     """a start that cannot be: status 1, and a word about it"""
     w.relay.start()
     status, output = w.run(*w.relay.argv([]))
-    if status != 1 or not output:
-        raise Failure("port taken: status %d, %r" % (status, output))
+    check(status == 1 and output, f"port taken: status {status}, {output!r}")
     w.relay.stop()
     status, output = w.run(*w.relay.argv(["-b", "-w", "/no/such/place"]))
-    if status != 1 or "Failed to change working directory to" not in output:
-        raise Failure("no working directory: status %d, %r"
-                      % (status, output))
+    check(status == 1 and "Failed to change working directory to" in output,
+          f"no working directory: status {status}, {output!r}")

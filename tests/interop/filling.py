@@ -3,21 +3,19 @@
 No session ends, and no command of lttng hangs."""
 import os
 import re
-import subprocess
 import time
 
 import tree
 from refusing import mount, say
 from story import begin, scenario
 from viewers import attach, expect_seen, wait_seen
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 SMALL = ["-t", "tmpfs", "-o", "size=8m", "tmpfs"]
 
 
 def must(w, *argv):
-    if not say(w, *argv):
-        raise Failure("lttng %s failed" % " ".join(argv))
+    check(say(w, *argv), "lttng %s failed" % " ".join(argv))
 
 
 def free(w):
@@ -44,12 +42,8 @@ def make_room(w):
 def read(w, path):
     """The numbers of the events that babeltrace2 reads; whether it tells of
     packets that are missing."""
-    done = subprocess.run(["babeltrace2", path], stdin=subprocess.DEVNULL,
-                          capture_output=True, env=w.env(), timeout=60)
-    if done.returncode != 0:
-        raise tree.babeltrace2_failure(path, done.returncode, done.stderr)
-    said = done.stderr.decode(errors="replace")
-    return tree.event_numbers(path, done.stdout.decode()), sum(
+    text, said = tree.babeltrace2(w, path)
+    return tree.event_numbers(path, text), sum(
         int(n) for n in re.findall(r"Tracer discarded (\d+) packet", said))
 
 
@@ -102,8 +96,7 @@ def story(w, name, *create):
     tree.check_indexes(path)
     numbers, told = read(w, path)
     expect_gap(numbers, emitted, 2000)
-    if told == 0:
-        raise Failure("babeltrace2 does not tell of the gap")
+    check(told != 0, "babeltrace2 does not tell of the gap")
     for viewer in viewers:
         seen = viewer.finish()
         if seen != numbers:
@@ -225,7 +218,6 @@ def expect_last(w, path, emitted):
     """The last events of EMITTED, and not all of them."""
     tree.check_indexes(path)
     numbers, _ = read(w, path)
-    if not 100 < len(numbers) < len(emitted) \
-            or numbers != emitted[-len(numbers):]:
-        raise Failure("%s: %s of %s" % (path, tree.span(numbers),
-                                        tree.span(emitted)))
+    check(100 < len(numbers) < len(emitted) and numbers ==
+          emitted[-len(numbers):],
+          f"{path}: {tree.span(numbers)} of {tree.span(emitted)}")

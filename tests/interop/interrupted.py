@@ -16,7 +16,7 @@ import made
 import tree
 from senders import SEND_TIMEOUT, files_of
 from story import scenario
-from world import Failure, Skipped, free_ports, screen, wait_for
+from world import Failure, Skipped, check, free_ports, screen, wait_for
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "replay"))
@@ -32,12 +32,9 @@ AT_ONCE, PATIENCE = 10.0, 12.0
 
 def start(w, *arguments, url=None, **how):
     """tracepulse-send, on its way."""
-    child = subprocess.Popen(
-        [w.send_path, *arguments, url or w.url()], stdin=subprocess.DEVNULL,
-        env=w.env(), **dict({"stdout": subprocess.PIPE,
-                             "stderr": subprocess.PIPE}, **how))
-    w.children.append(child)
-    return child
+    return w.spawn(w.send_path, *arguments, url or w.url(),
+                   **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                      **how})
 
 
 def interrupt(child, status=130, within=AT_ONCE):
@@ -47,11 +44,9 @@ def interrupt(child, status=130, within=AT_ONCE):
     child.send_signal(status - 128)
     out, err = child.communicate(timeout=SEND_TIMEOUT)
     lasted = time.monotonic() - began
-    if child.returncode != status:
-        raise Failure("status %d instead of %d: %s"
-                      % (child.returncode, status, err.decode()))
-    if lasted > within:
-        raise Failure("it went on for %.2f s" % lasted)
+    check(child.returncode == status,
+          f"status {child.returncode} instead of {status}: {err.decode()}")
+    check(lasted <= within, f"it went on for {lasted:.2f} s")
     return out.decode(), err.decode()
 
 
@@ -234,9 +229,8 @@ def send_fails(w):
             before()
         out, err = child.communicate(timeout=SEND_TIMEOUT)
         found = json.loads(out)
-        if child.returncode != 1 or found["error"] not in err.decode():
-            raise Failure("status %d, %s%s" % (child.returncode, out,
-                                               err.decode()))
+        check(child.returncode == 1 and found["error"] in err.decode(),
+              f"status {child.returncode}, {out}{err.decode()}")
         return found
 
     found = error(trace, url="net://127.0.0.1:%d" % port)
@@ -300,8 +294,7 @@ def send_progress(w):
     child = start(w, "--rate=4M", "--session=shown", trace, stderr=slave)
     os.close(slave)
     child.wait(SEND_TIMEOUT)
-    if child.returncode != 0:
-        raise Failure("status %d" % child.returncode)
+    check(child.returncode == 0, f"status {child.returncode}")
     text = "".join(shown)
     found = [LINE.fullmatch(line) for line in text.split("\r\x1b[K")]
     found = [m for m in found if m is not None and m.group(3) == "1"]
@@ -310,5 +303,4 @@ def send_progress(w):
         raise Failure("it shows: %r" % text)
     rates = [float(m.group(4)) for m in found if m.group(5) == "MiB"]
     left = [int(m.group(7)) for m in found]
-    if not rates or not 0 < rates[-1] < 5 or not left[-1] > 0:
-        raise Failure("it shows: %r" % text)
+    check(rates and 0 < rates[-1] < 5 and left[-1] > 0, f"it shows: {text!r}")

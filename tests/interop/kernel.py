@@ -3,12 +3,11 @@
 machine and sends it to our listener; stock trace-cmd reads what it wrote."""
 import os
 import signal
-import subprocess
 import time
 
 import tracing
 from story import scenario
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 EVENTS = 50             # of a second of "sched", at least
 
@@ -36,8 +35,7 @@ def ftrace_tcp(w):
     """stock trace-cmd record -N -t; its file has the events, and metadata that is
     compressed"""
     listener, _, _ = recorded(w, "-t")
-    if " lost" in listener.log():
-        raise Failure("lost: " + listener.log())
+    check(" lost" not in listener.log(), "lost: " + listener.log())
 
 
 @scenario(options=None, needs_sessiond=False, reference=False,
@@ -45,8 +43,7 @@ def ftrace_tcp(w):
 def ftrace_udp(w):
     """the same over UDP: of a burst at the end nothing is lost"""
     listener, _, _ = recorded(w, "-C", "mono")
-    if " lost" in listener.log():
-        raise Failure("lost: " + listener.log())
+    check(" lost" not in listener.log(), "lost: " + listener.log())
 
 
 @scenario(options=None, needs_sessiond=False, reference=False,
@@ -60,9 +57,8 @@ def ftrace_as_stock(w):
     tracing.send_to(stock.port, metadata, pages)
     theirs = tracing.report(stock.wait_file())
     stock.stop()
-    if lines != theirs:
-        raise Failure(f"{len(lines)} events, {len(theirs)} of the stock "
-                      "listener, or others")
+    check(lines == theirs,
+          f"{len(lines)} events, {len(theirs)} of the stock listener, or others")
 
 
 @scenario(options=None, needs_sessiond=False, reference=False,
@@ -71,10 +67,7 @@ def ftrace_buffer(w):
     """a buffer of its own (-B), under flush, which does not keep it from being
     removed"""
     kernel = tracing.Tracing(w)
-    with subprocess.Popen(
-            [w.ftrace_path, "flush"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env=w.env()) as flush:
+    with w.spawn(w.ftrace_path, "flush") as flush:
         try:
             listener = tracing.Listener(w)
             kernel.instance("tracepulse")
@@ -89,8 +82,7 @@ def ftrace_buffer(w):
         raise Failure("the buffer cannot be removed")
     listener.stop()
     lines = tracing.report(path)
-    if not lines:
-        raise Failure("no events: " + listener.log())
+    check(lines, "no events: " + listener.log())
     w.notes.append(f"{len(lines)} events")
 
 
@@ -115,19 +107,15 @@ def ftrace_killed(w):
         child.wait()
     finally:
         kernel.close()
-    again = subprocess.Popen(
-        [w.ftrace_path, "listen", "-p", str(listener.port), "-d",
-         listener.output], stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=w.env())
-    w.children.append(again)
+    again = w.spawn(w.ftrace_path, "listen", "-p", str(listener.port), "-d",
+                    listener.output)
     wait_for("two files", lambda: len(listener.files()) == 2)
     time.sleep(0.1)
     again.send_signal(signal.SIGTERM)
     again.wait(20)
     for name in listener.files():
         lines = tracing.report(os.path.join(listener.output, name))
-        if not lines:
-            raise Failure(name + ": no events")
+        check(lines, name + ": no events")
         w.notes.append(f"{name}: {len(lines)} events"
                        + (", the recorder was killed" if name in first
                           else ", the listener was killed"))
@@ -156,19 +144,14 @@ def ftrace_flush(w):
                  and len(os.listdir(listener.output)) > 0)
         time.sleep(1)
         before = tracing_parts(listener)
-        with subprocess.Popen(
-                [w.ftrace_path, "flush"], stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env=w.env()) as flush:
+        with w.spawn(w.ftrace_path, "flush") as flush:
             began = time.monotonic()
             wait_for("pages", lambda: tracing_parts(listener) > before,
                      timeout=12)
             seconds = time.monotonic() - began
-            if child.wait(60) != 0:
-                raise Failure(f"trace-cmd record: {child.returncode}")
+            check(child.wait(60) == 0, f"trace-cmd record: {child.returncode}")
             flush.send_signal(signal.SIGTERM)
-            if flush.wait(10) != 0:
-                raise Failure(f"flush: {flush.returncode}")
+            check(flush.wait(10) == 0, f"flush: {flush.returncode}")
         if not os.path.exists(os.path.join(w.directory, "ended")):
             raise Failure("the traced command was not ended by itself")
         path = listener.wait_file()
@@ -205,18 +188,14 @@ def ftrace_flush_busy(w):
         cpus = os.cpu_count() or 1
         wait_for("its processes", lambda: len(children_of(child)) > cpus)
         time.sleep(1)
-        with subprocess.Popen(
-                [w.ftrace_path, "flush", "--interval=10ms", "--pid",
-                 str(child.pid)], stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env=w.env()) as flush:
+        with w.spawn(w.ftrace_path, "flush", "--interval=10ms", "--pid",
+                     str(child.pid)) as flush:
             end = time.monotonic() + 5
             while time.monotonic() < end:
                 w.run("/bin/true")
                 gone = [p for p in children_of(child) if state_of(p) in "ZX"]
-                if gone:
-                    raise Failure("%d processes of %d CPUs have ended"
-                                  % (len(gone), cpus))
+                check(not gone,
+                      f"{len(gone)} processes of {cpus} CPUs have ended")
             flush.send_signal(signal.SIGTERM)
             flush.wait(20)
         os.killpg(child.pid, signal.SIGINT)

@@ -19,7 +19,7 @@ import tracing
 import tree
 from capture import View
 from story import scenario
-from world import Failure, Skipped, listening_ports, wait_for
+from world import Failure, Skipped, check, listening_ports, wait_for
 
 EVENTS = 50             # of a second of "sched", at least
 MARKS = 40
@@ -53,11 +53,8 @@ class Guests:
     def start(self, *command):
         """In the background, to the end of the world."""
         with open(self.log_path, "ab") as log:
-            child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=self.w.env(), cwd=self.w.directory,
-                start_new_session=True)
-        self.w.children.append(child)
+            child = self.w.spawn(*command, stdout=log, stderr=log,
+                                 cwd=self.w.directory, start_new_session=True)
         self.started.append(child)
         return child
 
@@ -127,21 +124,18 @@ def ftrace_guest(w):
             "sh", "-c", f"cd {w.directory} && timeout 30 trace-cmd record "
             "--tsync-interval -1 -A 127.0.0.1:9001 -e sched sleep 2",
             timeout=40)
-        if status != 0:
-            raise Failure(f"trace-cmd record -A: {status}: {output}")
+        check(status == 0, f"trace-cmd record -A: {status}: {output}")
         guests.wait_ready("web1")
         status, output = w.run(*guests.command(
             "record", "web1", "-e", "sched", "-d", w.directory, "--duration",
             "1s"))
-        if status != 0:
-            raise Failure(f"record web1: {status}: {output}")
+        check(status == 0, f"record web1: {status}: {output}")
     finally:
         guests.stop()
         kernel.close()
     for name in ("trace-127.0.0.1.dat", "trace.web1.dat"):
         lines = tracing.report(os.path.join(w.directory, name))
-        if len(lines) < EVENTS:
-            raise Failure(f"{name}: {len(lines)} events")
+        check(len(lines) >= EVENTS, f"{name}: {len(lines)} events")
         w.notes.append(f"{name}: {len(lines)} events")
 
 
@@ -157,13 +151,11 @@ def make_marks(w):
 def expect_marks(where, events, count):
     """Each so many times, in one order of time."""
     for a, b in zip(events, events[1:]):
-        if b.ns < a.ns:
-            raise Failure(f"{where}: {b.name} goes back in time")
+        check(b.ns >= a.ns, f"{where}: {b.name} goes back in time")
     marks = [e for e in events if '/mark"' in e.text
              and e.name == "sched:sched_process_exec"]
-    if len(marks) != count * MARKS:
-        raise Failure(f"{where}: {len(marks)} marks instead of "
-                      f"{count * MARKS}")
+    check(len(marks) == count * MARKS,
+          f"{where}: {len(marks)} marks instead of " f"{count * MARKS}")
 
 
 def wake_all():
@@ -206,9 +198,8 @@ def play_guests(w, guests, names):
         timeout=60)
     flush.send_signal(signal.SIGTERM)
     child.send_signal(signal.SIGINT)
-    if child.wait(30) != 0 or flush.wait(10) != 0:
-        raise Failure(f"record: {child.returncode}; flush: "
-                      f"{flush.returncode}")
+    check(child.wait(30) == 0 and flush.wait(10) == 0,
+          f"record: {child.returncode}; flush: " f"{flush.returncode}")
     return view.finish()
 
 

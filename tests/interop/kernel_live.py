@@ -12,7 +12,7 @@ import capture
 import tracing
 from capture import View
 from story import begin, scenario
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 EVENT_US = 5000
 MARKS = 60
@@ -28,11 +28,8 @@ class Flushing:
     """tracepulse-ftrace flush, which also lets full pages leave at once."""
 
     def __init__(self, w, child):
-        self.child = subprocess.Popen(
-            [w.ftrace_path, "flush", "--interval=200ms", "--pid",
-             str(child.pid)], stdin=subprocess.DEVNULL, env=w.env(),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        w.children.append(self.child)
+        self.child = w.spawn(w.ftrace_path, "flush", "--interval=200ms",
+                             "--pid", str(child.pid))
         wait_for("buffer_percent", lambda: 0 < int(percent()) < 10)
 
     def stop(self, before):
@@ -83,8 +80,7 @@ def mark_and_count(w, app):
 def expect(where, events, emitted, bounds):
     """Each once, in one order of time, and each mark where it was made."""
     for a, b in zip(events, events[1:]):
-        if b.ns < a.ns:
-            raise Failure("%s: %s goes back in time" % (where, b.name))
+        check(b.ns >= a.ns, f"{where}: {b.name} goes back in time")
     got = [e.fields["n"] for e in events if e.name == "demo:ev"]
     if got != emitted:
         raise Failure("%s: %d events of the application instead of %d" % (
@@ -96,13 +92,11 @@ def expect(where, events, emitted, bounds):
         elif event.name == "sched:sched_process_exec" and \
                 '/mark"' in event.text:
             least, most = next(at, (None, None))
-            if least is None:
-                raise Failure(where + ": more marks than were made")
+            check(least is not None, where + ": more marks than were made")
             if not least - TOLERANCE <= place <= most + TOLERANCE:
                 raise Failure("%s: a mark behind event %d to %d is shown "
                               "behind %d" % (where, least, most, place))
-    if next(at, None) is not None:
-        raise Failure(where + ": marks are missing")
+    check(next(at, None) is None, where + ": marks are missing")
 
 
 @scenario(reference=False, compare_tree=False)
@@ -132,7 +126,6 @@ def ftrace_beside_lttng(w):
         kernel.close()
     w.lttng("destroy", "app")
     listener.stop()
-    if "came too late" in listener.log():
-        raise Failure(listener.log())
+    check("came too late" not in listener.log(), listener.log())
     expect("live", view.finish(), emitted, bounds)
     expect("babeltrace2", capture.read(w, w.relay.output), emitted, bounds)

@@ -5,9 +5,9 @@ import os
 import time
 
 import tree
-from story import begin, register, scenario
-from viewers import attach, await_session, wait_seen
-from world import Failure, Skipped
+from story import register, scenario
+from viewers import begin_live, wait_seen
+from world import Skipped, check
 
 LONG = int(os.environ.get("TP_TEST_LONG") or 0)
 
@@ -17,9 +17,8 @@ def expect_all(viewer, emitted, last):
     may be missing, or the next one be there."""
     got = viewer.finish(30)
     wrong = (set(emitted) ^ set(got)) - {last, last + 1}
-    if wrong or len(got) != len(set(got)):
-        raise Failure("saw %s; emitted %s" % (tree.span(got),
-                                              tree.span(emitted)))
+    check(not wrong and len(got) == len(set(got)),
+          f"saw {tree.span(got)}; emitted {tree.span(emitted)}")
 
 
 def late_sessiond(w, data_ms, metadata_ms):
@@ -35,9 +34,7 @@ def late_sessiond(w, data_ms, metadata_ms):
 def storm(w, count, busy_loops):
     """COUNT short processes one after another beside one that traces all the
     time: babeltrace2 shows all of both."""
-    begin(w, "late", "--live=100000", channel=["--buffers-pid"])
-    await_session(w, "late")
-    viewer = attach(w, "late")[0]
+    (viewer,) = begin_live(w, "late", timer=100000, channel=["--buffers-pid"])
     steady = w.app(1000000, 1000000, microseconds=5000)
     wait_seen(viewer, 5)
     for _ in range(busy_loops):
@@ -72,9 +69,8 @@ register_late("late-streams-busy", 0, 0, 25, busy_loops=4)
 def viewers_behind(w):
     """processes that start every 0.4 s with a live timer of 1 s: a viewer is
     does not fall behind"""
-    begin(w, "vbehind", "--live=1000000", channel=["--buffers-pid"])
-    await_session(w, "vbehind")
-    viewer = attach(w, "vbehind")[0]
+    (viewer,) = begin_live(w, "vbehind", timer=1000000,
+                           channel=["--buffers-pid"])
     steady = w.app(0, 1000000, microseconds=10000)
     wait_seen(viewer, 1)
     apps, worst = [], 0.0
@@ -99,5 +95,4 @@ def viewers_behind(w):
     w.lttng("destroy", "vbehind")
     expect_all(viewer, emitted, last)
     # 1.2 s on a quiet machine; one that falls behind goes on doing so.
-    if worst > 6:
-        raise Failure("the viewer was %.2f s behind" % worst)
+    check(worst <= 6, f"the viewer was {worst:.2f} s behind")

@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 
-from world import Failure, Skipped
+from world import Skipped, check
 
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 SETUP = """
@@ -167,8 +167,7 @@ class Link:
         """Or down: nothing passes any more."""
         status, _, said = run("ip", "-n", self.name, "link", "set", "sender0",
                               "up" if is_up else "down")
-        if status != 0:
-            raise Failure("ip link set: " + said)
+        check(status == 0, "ip link set: " + said)
 
 
 class LossyLink(Link):
@@ -196,5 +195,4 @@ class LossyLink(Link):
     def lose(self, percent):
         """From now on, that many of a hundred."""
         reason = self.kind.lose(round(percent * 10))
-        if reason is not None:
-            raise Failure("%s: %s" % (self.kind.name, reason))
+        check(reason is None, f"{self.kind.name}: {reason}")

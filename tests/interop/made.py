@@ -8,7 +8,7 @@ import random
 import struct
 
 import tree
-from world import Failure
+from world import check
 
 STREAMS = ("ch0_0", "ch0_1")
 METADATA = b"""/* CTF 1.8 */
@@ -71,8 +71,7 @@ def on_disk(path):
     found = {}
     for index, data in tree.index_files(path):
         stream = os.path.basename(data)
-        if stream in found:
-            raise Failure("two files of %s" % stream)
+        check(stream not in found, f"two files of {stream}")
         found[stream] = [record[8] for record in tree.read_index(index)[1]]
     return found
 

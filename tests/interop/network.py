@@ -13,7 +13,7 @@ import tree
 from link import LossyLink
 from senders import expect_same, sent_to
 from story import scenario
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 TIMEOUT = 120.0
 PACKETS = 600           # per stream
@@ -26,12 +26,8 @@ ALSO_BAD = ["--duplicate=0.02", "--reorder=16"]
 
 def spawn(w, link, *arguments):
     """tracepulse-send on the other side of LINK."""
-    child = subprocess.Popen(
-        link.command(w.send_path, "--json", *arguments, link.url),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env=w.env())
-    w.children.append(child)
-    return child
+    return w.spawn(*link.command(w.send_path, "--json", *arguments, link.url),
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def summary_of(child, status=0):
@@ -71,8 +67,7 @@ def network_resend(w):
                        *ALSO_BAD, trace)
         if link.kind.dropped() == 0 or summary["resent"] == 0:
             raise Failure("%d %%: nothing was lost on the way" % percent)
-        if summary["lost"] != 0:
-            raise Failure("%d %%: summary: %r" % (percent, summary))
+        check(summary["lost"] == 0, f"{percent} %: summary: {summary!r}")
         expect_same(tcp, sent_to(w, summary))
         w.notes.append("%d %%: %d datagrams, %d dropped, %d resent, %.1f s" % (
             percent, summary["datagrams"], link.kind.dropped(),
@@ -91,8 +86,7 @@ def network_outage(w):
         for n in names))
     link.set_up(False)
     time.sleep(0.7)
-    if child.poll() is not None:
-        raise Failure("tracepulse-send has ended")
+    check(child.poll() is None, "tracepulse-send has ended")
     link.set_up(True)
     summary = summary_of(child)
     if summary["lost"] != 0 or summary["resent"] == 0:
@@ -134,13 +128,8 @@ def gaps(here):
 
 def expect_readable(w, path, emitted):
     """babeltrace2 reads the rest, and tells of every gap between packets."""
-    done = subprocess.run(
-        ["babeltrace2", path], stdin=subprocess.DEVNULL, capture_output=True,
-        env=w.env(), timeout=TIMEOUT)
-    said = done.stderr.decode(errors="replace")
-    if done.returncode != 0:
-        raise tree.babeltrace2_failure(path, done.returncode, done.stderr)
-    seen = tree.event_numbers(path, done.stdout.decode())
+    text, said = tree.babeltrace2(w, path)
+    seen = tree.event_numbers(path, text)
     if len(set(seen)) != len(seen) or not set(seen) < set(emitted):
         raise Failure("events twice, or that were not emitted, or all of them")
     told = sum(int(n) for n in
@@ -162,9 +151,8 @@ def network_lossy(w):
         path = sent_to(w, summary)
         lost = expect_each_once(path, PACKETS)
         count = sum(map(len, lost.values()))
-        if count == 0 or summary["lost"] != count:
-            raise Failure("%d packets are lost, summary: %r"
-                          % (count, summary))
+        check(count != 0 and summary["lost"] == count,
+              f"{count} packets are lost, summary: {summary!r}")
         expect_those_dropped(link, lost)
         tree.check_indexes(path)
         expect_readable(w, path, emitted)

@@ -11,7 +11,7 @@ import urllib.request
 
 import made
 from story import begin, end, scenario
-from world import OPS, Failure, Skipped, free_ports, wait_for
+from world import Failure, OPS, Skipped, check, free_ports, wait_for
 
 CONFIG = """\
 global:
@@ -91,8 +91,7 @@ def prometheus(w):
 def follow(http, own):
     """Prometheus catches up with what the API says."""
     totals = fetch("http://127.0.0.1:%d/api/v1/status" % http)["totals"]
-    if totals["written_bytes_total"] == 0:
-        raise Failure("nothing was written")
+    check(totals["written_bytes_total"] != 0, "nothing was written")
     for member, metric in SAME:
         def is_same(member=member, metric=metric):
             try:
@@ -114,10 +113,8 @@ def expect_rules(own):
     wait_for("the rules evaluated", lambda: rules(own) and all(
         rule["health"] != "unknown" for rule in rules(own)))
     for rule in rules(own):
-        if rule["health"] != "ok" or rule["state"] != "inactive":
-            raise Failure("rule %s: %s, %s %s" % (
-                rule["name"], rule["health"], rule["state"],
-                rule.get("lastError", "")))
+        check(rule["health"] == "ok" and rule["state"] == "inactive",
+              f"rule {rule!r}")
 
 
 def expect_dashboard(own):
@@ -162,16 +159,13 @@ def prometheus_alerts(w):
     made.make(trace, 3000, 3000)
     with running(w) as (http, own):
         wait_for("a first scrape", lambda: scraped(own), timeout=30)
-        w.children.append(subprocess.Popen(
-            [w.send_path, "--quiet", "--linger=60", trace, w.url()],
-            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=w.env()))
+        w.spawn(w.send_path, "--quiet", "--linger=60", trace, w.url())
         wanted = {"TracepulseDiskFull", "TracepulsePacketsLost"}
         wait_for("the alerts", lambda: wanted <= set(firing(own)), timeout=30)
         found = firing(own)
         totals = fetch("http://127.0.0.1:%d/api/v1/status" % http)["totals"]
-    if not totals["lost_packets_total"][
-            found["TracepulsePacketsLost"]["cause"]]:
-        raise Failure("it fires for %r" % found["TracepulsePacketsLost"])
+    lost = found["TracepulsePacketsLost"]
+    check(totals["lost_packets_total"][lost["cause"]], f"it fires for {lost}")
     if set(found) - wanted - {"TracepulseSessionsFail"}:   # at its end
         raise Failure("it fires: %r" % sorted(found))
 

@@ -9,7 +9,7 @@ import time
 import tree
 from scenarios import expect_snapshot
 from story import begin, end, expect_session, scenario
-from world import Failure, Skipped
+from world import Failure, Skipped, check
 
 PATIENCE = 20.0          # seconds, of somebody who typed a command
 KINDS = {"plain": [], "live": ["--live=100000"], "snap": ["--snapshot"]}
@@ -113,8 +113,7 @@ def refused_replaced(w):
     shutil.rmtree(w.relay.output)
     with open(w.relay.output, "w", encoding="utf-8"):
         pass
-    if use(w, "plain", "begun"):
-        raise Failure("no command of lttng failed")
+    check(not use(w, "plain", "begun"), "no command of lttng failed")
     expect_refused(w)
     os.unlink(w.relay.output)
     expect_taken(w, "yes")
@@ -139,8 +138,7 @@ def refused_descriptors(w):
     while prepare(w, "plain", "s%d" % len(names)):
         names.append("s%d" % len(names))
     say(w, "destroy", "s%d" % len(names))
-    if len(names) < 2:
-        raise Failure("only %d sessions fit" % len(names))
+    check(len(names) >= 2, f"only {len(names)} sessions fit")
     expect_refused(w)
     for name in names[:-1]:
         say(w, "destroy", name)

@@ -10,7 +10,7 @@ import tree
 from scenarios import expect_snapshot
 from story import begin, end, expect_session, rotate, scenario
 from watching import env, program
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 
 def start(w, text=""):
@@ -37,8 +37,7 @@ def ctl(w, *words):
     done = subprocess.run([program(w), *words, "--json"], env=env(w),
                           stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=30)
-    if done.returncode != 0:
-        raise Failure("tracepulse %s: %s" % (words, done.stderr.decode()))
+    check(done.returncode == 0, f"tracepulse {words}: {done.stderr.decode()}")
     return json.loads(done.stdout)
 
 
@@ -77,8 +76,7 @@ def retention(w):
     app.wait_emitted(300)
     ctl(w, "keep", ctl(w, "stored")["stored"][0]["path"])
     dry = ctl(w, "vacuum", "--dry-run")
-    if dry["deleted"]:
-        raise Failure("without a limit: %r" % dry)
+    check(not dry["deleted"], f"without a limit: {dry!r}")
     limit(w, "max-age = 1s\n")
     wait_gone(w, "*/old1-*", "*/old2-*", "*/old3-*")
     limit(w, "")
@@ -131,11 +129,7 @@ def retention_snapshots(w):
     """snapshots go one by one while their session goes on, and the last one is
     read whole"""
     start(w)
-    w.lttng("create", "snap", "--snapshot", "--set-url", w.url())
-    w.lttng("enable-channel", "-u", "--subbuf-size", "4k", "--num-subbuf",
-            "4", "ch0")
-    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
-    w.lttng("start")
+    begin(w, "snap", "--snapshot", count="4")
     w.run_app(0, 500)
     for name in ("one", "two", "three"):
         w.lttng("snapshot", "record", "-n", name)

@@ -5,10 +5,10 @@ import shutil
 import time
 
 import tree
-from story import (begin, end, expect_archive, expect_session, rotate,
+from story import (begin, end, expect_archive, expect_session, prepare, rotate,
                    scenario, watch)
 from tree import expect_events
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 
 
@@ -36,11 +36,7 @@ def per_pid(w):
 @scenario()
 def big_packets(w):
     """events of 2 KiB in sub-buffers of 256 KiB"""
-    w.lttng("create", "big", "--set-url", w.url())
-    w.lttng("enable-channel", "-u", "--subbuf-size", "256k",
-            "--num-subbuf", "32", "ch0")
-    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
-    w.lttng("start")
+    begin(w, "big", subbuf="256k", count="32")
     emitted = w.run_app(0, 2000, microseconds=400, length=2000,
                         meanwhile=watch(w))
     end(w, "big")
@@ -50,11 +46,8 @@ def big_packets(w):
 @scenario(compare_tree=False)
 def flood(w):
     """events as fast as the relay takes them: the tracer waits, none is lost"""
-    w.lttng("create", "flood", "--set-url", w.url())
-    w.lttng("enable-channel", "-u", "--subbuf-size", "64k", "--num-subbuf",
-            "4", "--blocking-timeout=inf", "ch0")
-    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
-    w.lttng("start")
+    begin(w, "flood", channel=["--blocking-timeout=inf"], subbuf="64k",
+          count="4")
     emitted = w.run_app(0, 40000, microseconds=0, length=500,
                         meanwhile=watch(w))
     end(w, "flood")
@@ -95,9 +88,8 @@ def live_viewer(w):
     time.sleep(0.5)
     end(w, "watch")
     got = viewer.finish()
-    if got != emitted:
-        raise Failure("babeltrace2 saw %s, emitted %s"
-                      % (tree.span(got), tree.span(emitted)))
+    check(got == emitted,
+          f"babeltrace2 saw {tree.span(got)}, emitted {tree.span(emitted)}")
     expect_session(w, "watch", emitted)
 
 
@@ -170,12 +162,10 @@ def tracefile_ring(w):
     path = w.path("*/ring-*")
     tree.check_indexes(path)
     got = tree.events(w, path)
-    if not 0 < len(got) < len(emitted) or got != emitted[-len(got):]:
-        raise Failure("events %s of %s" % (tree.span(got),
-                                           tree.span(emitted)))
+    check(0 < len(got) < len(emitted) and got == emitted[-len(got):],
+          f"events {tree.span(got)} of {tree.span(emitted)}")
     files = w.paths("*/ring-*/ust/uid/*/*/ch0_0_*")
-    if len(files) != 3:
-        raise Failure("%d tracefiles instead of 3" % len(files))
+    check(len(files) == 3, f"{len(files)} tracefiles instead of 3")
 
 
 @scenario(reference=False)
@@ -186,8 +176,7 @@ def tracefile_size(w):
     end(w, "size")
     expect_session(w, "size", emitted)
     files = w.paths("*/size-*/ust/uid/*/*/ch0_0_*")
-    if len(files) < 5:
-        raise Failure("only %d tracefiles" % len(files))
+    check(len(files) >= 5, f"only {len(files)} tracefiles")
 
 
 # Rotation, clear, snapshot.
@@ -228,10 +217,7 @@ def rotate_under_load(w):
 @scenario(compare_tree=False)
 def rotate_timer(w):
     """rotations on a timer: all events, over the archives"""
-    w.lttng("create", "timer", "--set-url", w.url())
-    w.lttng("enable-channel", "-u", "--subbuf-size", "4k", "--num-subbuf",
-            "64", "ch0")
-    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
+    prepare(w, "timer")
     w.lttng("enable-rotation", "--timer=400ms")
     w.lttng("start")
     emitted = w.run_app(0, 4000, microseconds=500)
@@ -299,9 +285,8 @@ def clear_under_load(w):
     path = w.path("*/clrl-*")
     tree.check_indexes(path)
     got = tree.events(w, path)
-    if got != emitted[-len(got):] or not got or got[0] > cleared:
-        raise Failure("events %s, clear was done at %d"
-                      % (tree.span(got), cleared))
+    check(got == emitted[-len(got):] and got and got[0] <= cleared,
+          f"events {tree.span(got)}, clear was done at {cleared}")
 
 
 @scenario(compare_tree=False)
@@ -319,10 +304,9 @@ def clear_viewer(w):
     time.sleep(0.5)
     end(w, "clrv")
     got = viewer.finish()
-    if got != sorted(set(got)) or got[-(len(emitted) - cleared):] \
-            != emitted[cleared:]:
-        raise Failure("babeltrace2 saw %s, clear was done at %d"
-                      % (tree.span(got), cleared))
+    check(got == sorted(set(got)) and got[-(len(emitted) - cleared):] ==
+          emitted[cleared:],
+          f"babeltrace2 saw {tree.span(got)}, clear was done at {cleared}")
 
 
 @scenario()
@@ -347,8 +331,7 @@ def clear_stopped(w):
     w.lttng("stop", "clrs")
     w.lttng("clear", "clrs")
     left = os.listdir(w.path("*/clrs-*"))
-    if left:
-        raise Failure("left after a clear: %r" % left)
+    check(not left, f"left after a clear: {left!r}")
     w.lttng("start", "clrs")
     emitted = w.run_app(150, 150)
     end(w, "clrs")
@@ -373,13 +356,11 @@ def look(w, title):
     w.commands.append({"argv": "(look) " + title, "status": 0, "seconds": 0,
                        "output": "\n".join(names), "compare": True})
     hidden = [name for name in names if name.startswith(".")]
-    if hidden:
-        raise Failure("%s: %r is left" % (title, hidden))
+    check(not hidden, f"{title}: {hidden!r} is left")
     for path in w.paths("*"):
         shutil.rmtree(path)
     left = os.listdir(w.relay.output)
-    if left:
-        raise Failure("%s: %r is left without the traces" % (title, left))
+    check(not left, f"{title}: {left!r} is left without the traces")
 
 
 @scenario()
@@ -403,10 +384,7 @@ def nothing_left(w):
             (["--live"], [], "start app stop"),
             (["--snapshot"], [], "start app record stop"))):
         name = "left%d" % number
-        w.lttng("create", name, "--set-url", w.url(), *create)
-        w.lttng("enable-channel", "-u", "-s", name, "--subbuf-size", "4k",
-                "--num-subbuf", "4", "ch0", *channel)
-        w.lttng("enable-event", "-u", "-s", name, "-c", "ch0", "demo:*")
+        prepare(w, name, *create, channel=channel, count="4")
         for step in steps.split():
             if step == "app":
                 w.run_app(0, 50)
@@ -442,11 +420,7 @@ def expect_snapshot(w, pattern, least):
 @scenario()
 def snapshot(w):
     """two snapshot records of a running application, one of them named"""
-    w.lttng("create", "snap", "--snapshot", "--set-url", w.url())
-    w.lttng("enable-channel", "-u", "--subbuf-size", "4k", "--num-subbuf",
-            "64", "ch0")
-    w.lttng("enable-event", "-u", "-c", "ch0", "demo:*")
-    w.lttng("start")
+    begin(w, "snap", "--snapshot")
     app = w.app(0, 2500, microseconds=400)
     app.wait_emitted(500)
     w.lttng("snapshot", "record")

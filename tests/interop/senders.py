@@ -12,7 +12,7 @@ import tree
 from gate import Gate
 from story import begin, end, scenario
 from tree import expect_events
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 SEND_TIMEOUT = 60.0
 
@@ -71,13 +71,7 @@ def expect_same(original, copy, leave_out=lambda name: False):
 
 def text(w, path, *options):
     """What babeltrace2 prints of a trace."""
-    done = subprocess.run(
-        ["babeltrace2", *options, path], stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=w.env(),
-        timeout=60)
-    if done.returncode != 0:
-        raise tree.babeltrace2_failure(path, done.returncode, done.stderr)
-    return done.stdout
+    return tree.babeltrace2(w, path, *options)[0]
 
 
 def expect_copy(w, original, copy, emitted):
@@ -163,8 +157,7 @@ def plain(blob):
     out = b""
     while blob:
         header = METADATA_HEADER.unpack_from(blob)
-        if header[0] != PACKETIZED:
-            raise Failure("no packetized metadata")
+        check(header[0] == PACKETIZED, "no packetized metadata")
         out += blob[METADATA_HEADER.size:header[3] // 8]
         blob = blob[header[4] // 8:]
     return out
@@ -224,7 +217,7 @@ def send_barectf(w):
     if made.on_disk(copy) != {"stream": [1, 2, 4]}:
         raise Failure("packets in the index: %s" % made.on_disk(copy))
     shown = text(w, copy)
-    if shown != text(w, original) or shown.count(b"an event of") != 3:
+    if shown != text(w, original) or shown.count("an event of") != 3:
         raise Failure("babeltrace2 prints %r" % shown)
 
 
@@ -261,9 +254,8 @@ def send_live(w):
     time.sleep(0.1)
     got = watch(w, "again", "--live-timer=100000", "--realtime",
                 "--linger=0.5", original)
-    if got != emitted:
-        raise Failure("babeltrace2 saw %s, emitted %s"
-                      % (tree.span(got), tree.span(emitted)))
+    check(got == emitted,
+          f"babeltrace2 saw {tree.span(got)}, emitted {tree.span(emitted)}")
     expect_copy(w, original, w.path("*/again-*"), emitted)
 
 
@@ -284,8 +276,7 @@ def send_refuses(w):
             with open(os.path.join(bad, name), "wb") as handle:
                 handle.write(data)
         said = send(w, bad, status=1)
-        if reason not in said:
-            raise Failure("expected \"%s\": %s" % (reason, said))
+        check(reason in said, "expected \"%s\": %s" % (reason, said))
     os.unlink(os.path.join(bad, "metadata"))
     if "no CTF trace" not in send(w, bad, status=1):
         raise Failure("a folder without a trace is not refused")
@@ -328,10 +319,8 @@ def send_too_large(w):
     made.make(original, 8, 500000)
     for way in "--udp", "--resend":
         said = send(w, way, original, status=1)
-        if "over UDP the relay accepts at most 327680" not in said:
-            raise Failure(said)
-    if send(w, original)["packets"] != 16:
-        raise Failure("not all went over TCP")
+        check("over UDP the relay accepts at most 327680" in said, said)
+    check(send(w, original)["packets"] == 16, "not all went over TCP")
 
 
 def losses(path):
@@ -415,8 +404,7 @@ def send_udp_live(w):
     if got != left:
         raise Failure("babeltrace2 saw %s live, on disk is %s"
                       % (tree.span(got), tree.span(left)))
-    if not got or got == emitted:
-        raise Failure("nothing was lost, or everything")
+    check(got and got != emitted, "nothing was lost, or everything")
 
 
 @scenario()
@@ -427,5 +415,4 @@ def send_udp_refused(w):
         w.relay.stop()
         w.relay.start("--udp-port=none")
     said = send(w, "--udp", original, status=1)
-    if "does not accept UDP" not in said:
-        raise Failure("it says: %s" % said)
+    check("does not accept UDP" in said, f"it says: {said}")

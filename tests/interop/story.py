@@ -7,7 +7,7 @@ import re
 
 import tree
 from tree import expect_events
-from world import Failure
+from world import Failure, check
 
 ALL = []
 
@@ -41,12 +41,19 @@ def scenario(**how):
 
 # What the stories are made of.
 
-def begin(w, name, *create, channel=(), url_path=""):
-    """Create a session with channel ch0 and demo:*, and start it."""
-    w.lttng("create", name, "--set-url", w.url(url_path), *create)
-    w.lttng("enable-channel", "-u", "-s", name, "--subbuf-size", "4k",
-            "--num-subbuf", "64", "ch0", *channel)
-    w.lttng("enable-event", "-u", "-s", name, "-c", "ch0", "demo:*")
+def prepare(w, name, *create, channel=(), channels=("ch0",), url_path="",
+            url=None, subbuf="4k", count="64"):
+    """Create a session with these channels, each with demo:*."""
+    w.lttng("create", name, "--set-url", url or w.url(url_path), *create)
+    for one in channels:
+        w.lttng("enable-channel", "-u", "-s", name, "--subbuf-size", subbuf,
+                "--num-subbuf", count, one, *channel)
+        w.lttng("enable-event", "-u", "-s", name, "-c", one, "demo:*")
+
+
+def begin(w, name, *create, **how):
+    """The same, and start it."""
+    prepare(w, name, *create, **how)
     w.lttng("start", name)
 
 
@@ -71,8 +78,7 @@ def expect_archive(w, session, number, wanted):
 def expect_session(w, session, wanted):
     """A session without chunks, whole and with the events WANTED."""
     path = w.path("*/%s-*" % session)
-    if tree.check_indexes(path) == 0:
-        raise Failure("%s: no index files" % path)
+    check(tree.check_indexes(path) != 0, f"{path}: no index files")
     expect_events(w, path, wanted)
 
 
@@ -89,8 +95,7 @@ def rotate(w, session, *options):
     """Rotate; what it says is readable must be so at once."""
     output = w.lttng("rotate", session, *options)
     found = re.search(r"readable on relay tcp://[^/]*/(\S+)", output)
-    if found is None:
-        raise Failure("rotate printed no place: %s" % output)
+    check(found is not None, f"rotate printed no place: {output}")
     place = os.path.join(w.relay.output, found.group(1))
     if not w.is_reference and not tree.has_metadata(place):
         raise Failure("rotate printed %s: no trace there" % found.group(1))

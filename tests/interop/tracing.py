@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from world import Failure, Skipped, wait_for
+from world import Failure, Skipped, check, wait_for
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "..", "ftrace"))
@@ -124,14 +124,11 @@ class Tracing:
         """The same in the background; it ends with the world."""
         log = os.path.join(self.w.directory, "record.log")
         with open(log, "ab") as f:
-            child = subprocess.Popen(
-                ["trace-cmd", "record", "-N", f"127.0.0.1:{port}", *options,
-                 *(word for name in events for word in ("-e", name)),
-                 *command], stdin=subprocess.DEVNULL, stdout=f,
-                stderr=f, env=self.w.env(), cwd=self.w.directory,
+            return self.w.spawn(
+                "trace-cmd", "record", "-N", f"127.0.0.1:{port}", *options,
+                *(word for name in events for word in ("-e", name)), *command,
+                stdout=f, stderr=f, cwd=self.w.directory,
                 start_new_session=True)
-        self.w.children.append(child)
-        return child
 
     def close(self):
         """As it was; else who comes next would trace more."""
@@ -172,16 +169,13 @@ class Listener:
         command = ["trace-cmd", "listen"] if is_stock \
             else [w.ftrace_path, "listen", "--verbose"]
         with open(self.log_path, "wb") as log:
-            self.child = subprocess.Popen(
-                command + ["-p", str(self.port), "-d", self.output, *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=w.env(),
-                start_new_session=True)
-        w.children.append(self.child)
+            self.child = w.spawn(
+                *command, "-p", str(self.port), "-d", self.output, *options,
+                stdout=log, stderr=log, start_new_session=True)
         wait_for("the listener", self._listens)
 
     def _listens(self):
-        if self.child.poll() is not None:
-            raise Failure("no listener: " + self.log())
+        check(self.child.poll() is None, "no listener: " + self.log())
         return is_listening(self.port)
 
     def log(self):

@@ -7,7 +7,7 @@ import stat
 import struct
 import subprocess
 
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 INDEX_MAGIC = 0xC1F1DCC1
 PACKET_MAGIC = b"\xc1\x1f\xfc\xc1"      # as a little-endian machine writes it
@@ -53,11 +53,9 @@ def read_index(path):
     if len(blob) < HEADER.size:
         return None, [], len(blob)
     magic, major, minor, size = HEADER.unpack_from(blob)
-    if magic != INDEX_MAGIC:
-        raise Failure("%s: magic %08x" % (path, magic))
-    if RECORD_SIZES.get((major, minor)) != size:
-        raise Failure("%s: version %d.%d with records of %d bytes"
-                      % (path, major, minor, size))
+    check(magic == INDEX_MAGIC, f"{path}: magic {magic:08x}")
+    check(RECORD_SIZES.get((major, minor)) == size,
+          f"{path}: version {major}.{minor} with records of {size} bytes")
     count = (len(blob) - HEADER.size) // size
     records = [struct.unpack_from(">%dQ" % (size // 8), blob,
                                   HEADER.size + size * n)
@@ -68,13 +66,11 @@ def read_index(path):
 def check_record(where, record, start):
     """One record whose packet must start at START; where it ends."""
     offset, packet_bits, content_bits, begin, end = record[:5]
-    if offset != start:
-        raise Failure("%s: offset %d instead of %d" % (where, offset, start))
+    check(offset == start, f"{where}: offset {offset} instead of {start}")
     if packet_bits == 0 or packet_bits % 8 or content_bits > packet_bits:
         raise Failure("%s: %d bits of content in %d" % (where, content_bits,
                                                        packet_bits))
-    if begin > end:
-        raise Failure("%s: ends before it begins" % where)
+    check(begin <= end, f"{where}: ends before it begins")
     return offset + packet_bits // 8
 
 
@@ -91,12 +87,9 @@ def check_index(index, data, is_whole=True):
             raise Failure("%s: time goes back" % where)
         if len(record) > 8 and n > 0 and record[8] <= records[n - 1][8]:
             raise Failure("%s: packet sequence number goes back" % where)
-    if end > size:
-        raise Failure("%s: ahead of its data: %d of %d bytes"
-                      % (index, end, size))
-    if is_whole and (rest != 0 or end != size):
-        raise Failure("%s: describes %d of %d bytes, %d bytes too many"
-                      % (index, end, size, rest))
+    check(end <= size, f"{index}: ahead of its data: {end} of {size} bytes")
+    check(not is_whole or (rest == 0 and end == size),
+          f"{index}: describes {end} of {size} bytes, {rest} bytes too many")
     with open(data, "rb") as handle:
         for n, record in enumerate(records):
             handle.seek(record[0])
@@ -122,13 +115,22 @@ def event_numbers(where, text):
     numbers = []
     for line in text.splitlines():
         match = EVENT.search(line)
-        if match is None:
-            raise Failure("%s: unknown event: %s" % (where, line))
+        check(match is not None, f"{where}: unknown event: {line}")
         number, text = int(match.group(1)), match.group(2)
         if text.strip("abcdefghijklmnopqrstuvwxyz"[number % 26]):
             raise Failure("%s: event %d has the wrong text" % (where, number))
         numbers.append(number)
     return numbers
+
+
+def babeltrace2(world, path, *options, program="babeltrace2"):
+    """What it prints of PATH, and what it complains of."""
+    done = subprocess.run([program, *options, path], env=world.env(),
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=120)
+    if done.returncode != 0:
+        raise babeltrace2_failure(path, done.returncode, done.stderr)
+    return done.stdout.decode(), done.stderr.decode(errors="replace")
 
 
 def babeltrace2_failure(where, status, stderr):
@@ -141,12 +143,7 @@ def babeltrace2_failure(where, status, stderr):
 
 def events(world, path):
     """The numbers of the events babeltrace2 reads from PATH, in its order."""
-    done = subprocess.run(["babeltrace2", path], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=world.env(), timeout=60)
-    if done.returncode != 0:
-        raise babeltrace2_failure(path, done.returncode, done.stderr)
-    return event_numbers(path, done.stdout.decode())
+    return event_numbers(path, babeltrace2(world, path)[0])
 
 
 class Viewer:
@@ -164,11 +161,8 @@ class Viewer:
             world.directory, "viewer%d.%s" % (Viewer.count, kind)), "w+b")
             for kind in ("out", "err")]
         command = [program, "-i", "lttng-live", self.url]
-        self.child = subprocess.Popen(
-            link.command(*command) if link else command,
-            stdin=subprocess.DEVNULL, stdout=self.files[0],
-            stderr=self.files[1], env=world.env())
-        world.children.append(self.child)
+        self.child = world.spawn(*(link.command(*command) if link else command),
+                                 stdout=self.files[0], stderr=self.files[1])
 
     def text(self, kind=0):
         """What it has printed so far."""
@@ -233,10 +227,9 @@ def span(numbers):
 def expect_events(world, path, wanted):
     """Exactly the events WANTED must be readable from PATH."""
     got = events(world, path)
-    if sorted(got) != sorted(wanted):
-        raise Failure("%s: events %s, emitted %s"
-                      % (os.path.relpath(path, world.relay.output), span(got),
-                         span(wanted)))
+    check(sorted(got) == sorted(wanted),
+          f"{os.path.relpath(path, world.relay.output)}: events {span(got)}, "
+          f"emitted {span(wanted)}")
 
 
 def has_metadata(path):

@@ -10,7 +10,7 @@ import tree
 from link import HERE, Link
 from senders import SEND_TIMEOUT, expect_same
 from story import begin, end, scenario
-from world import Failure, Skipped, processes, wait_for
+from world import Failure, Skipped, check, processes, wait_for
 
 RECIPES = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "..", "..", "doc", "ops", "tls")
@@ -74,8 +74,7 @@ class Tunnel:
             text = handle.read()
         text = text.replace("/etc/tracepulse/tls", self.keys)
         for old, new in replaced.items():
-            if old not in text:
-                raise Failure("%s: no %s" % (name, old))
+            check(old in text, f"{name}: no {old}")
             text = text.replace(old, new)
         return self.write(name, text)
 
@@ -237,8 +236,7 @@ def measure(w, tunnel):
             before + [w.send_path, "--quiet", "--session=" + name, trace,
                       w.url()], stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env=w.env(), timeout=SEND_TIMEOUT)
-        if done.returncode != 0:
-            raise Failure("tracepulse-send: " + done.stderr.decode())
+        check(done.returncode == 0, "tracepulse-send: " + done.stderr.decode())
         took = os.times().elapsed - began
         lines.append("%s: %.0f MiB/s" % (name, size / took))
         used = cpu(tunnel.names) - used
@@ -260,9 +258,8 @@ def carry(w, tunnel):
     emitted = w.run_app(0, EVENTS, microseconds=0)
     end(w, "secret")
     got = viewer.finish()
-    if got != emitted:
-        raise Failure("babeltrace2 saw %s, emitted %s"
-                      % (tree.span(got), tree.span(emitted)))
+    check(got == emitted,
+          f"babeltrace2 saw {tree.span(got)}, emitted {tree.span(emitted)}")
     tree.expect_events(w, w.path("*/secret-*"), emitted)
     measure(w, tunnel)
 

@@ -10,7 +10,7 @@ import made
 import tree
 from link import HERE, THERE, Link
 from senders import SEND_TIMEOUT, expect_same
-from story import expect_beginning, scenario
+from story import begin, expect_beginning, scenario
 from world import Failure, wait_for
 
 # Seconds, and probes: a peer of which nothing is heard for IDLE + INTERVAL *
@@ -47,26 +47,14 @@ def queues(w):
     return sent, unread
 
 
-def begin(w, link, name, *create):
-    """A session of the traced machine, recording."""
-    w.lttng("create", name, "--set-url", link.url, *create)
-    w.lttng("enable-channel", "-u", "-s", name, "--subbuf-size", "4k",
-            "--num-subbuf", "64", "ch0")
-    w.lttng("enable-event", "-u", "-s", name, "-c", "ch0", "demo:*")
-    w.lttng("start", name)
-
-
 def bystander(w):
     """A session from another machine, which goes on: where its trace is, and
     its sender."""
     trace = os.path.join(w.directory, "trace")
     made.make(trace, PACKETS, 1300)
-    child = subprocess.Popen(
-        [w.send_path, "--quiet", "--session=near", "--live-timer=500000",
-         "--rate=" + RATE, trace, w.url()],
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=w.env())
-    w.children.append(child)
-    return trace, child
+    return trace, w.spawn(
+        w.send_path, "--quiet", "--session=near", "--live-timer=500000",
+        "--rate=" + RATE, trace, w.url(), stderr=subprocess.PIPE)
 
 
 def take_link_down(w, link):
@@ -98,8 +86,8 @@ def vanished(w):
     link = Link(w)
     w.relay.start(environment=ENVIRONMENT)
     w.start_sessiond(link)
-    begin(w, link, "busy", "--live=100000")
-    begin(w, link, "idle")
+    begin(w, "busy", "--live=100000", url=link.url)
+    begin(w, "idle", url=link.url)
     app = w.app(0, 30000, microseconds=1000)
     trace, child = bystander(w)
     app.wait_emitted(1500)

@@ -10,7 +10,7 @@ import time
 
 import tree
 from story import begin, end, expect_session, scenario
-from world import Failure, wait_for
+from world import Failure, check, wait_for
 
 PROGRAMS = ("babeltrace2", "babeltrace")
 
@@ -30,6 +30,13 @@ def await_session(w, session):
     """Until the relay lists it."""
     wait_for("session %s listed" % session,
              lambda: tree.listed(w, session) is not None, timeout=30)
+
+
+def begin_live(w, session, programs=("babeltrace2",), timer=200000, **how):
+    """A live session with viewers on it."""
+    begin(w, session, f"--live={timer}", **how)
+    await_session(w, session)
+    return attach(w, session, programs)
 
 
 def expect_seen(viewers, emitted, is_ordered=True, timeout=20.0):
@@ -81,9 +88,7 @@ def wait_descriptors(w, before):
 @scenario(reference=False, compare_tree=False)
 def viewers_per_uid(w):
     """babeltrace2 and babeltrace 1.5 from the first event to the last"""
-    begin(w, "vuid", "--live=200000")
-    await_session(w, "vuid")
-    viewers = attach(w, "vuid", PROGRAMS)
+    viewers = begin_live(w, "vuid", PROGRAMS)
     emitted = w.run_app(0, 500, microseconds=2000)
     time.sleep(1)
     emitted += w.run_app(500, 200, microseconds=2000, cpu=1)
@@ -95,9 +100,7 @@ def viewers_per_uid(w):
 @scenario(reference=False, compare_tree=False)
 def viewers_per_pid(w):
     """per-process buffers: one CTF trace per process, all of them shown"""
-    begin(w, "vpid", "--live=200000", channel=["--buffers-pid"])
-    await_session(w, "vpid")
-    viewers = attach(w, "vpid")
+    viewers = begin_live(w, "vpid", channel=["--buffers-pid"])
     emitted = w.run_app(0, 100, microseconds=3000)
     apps = [w.app(100 * (i + 1), 100, microseconds=5000, cpu=i)
             for i in range(2)]
@@ -110,9 +113,7 @@ def viewers_per_pid(w):
 @scenario(reference=False, compare_tree=False)
 def viewers_long_timer(w):
     """a live timer of 1 s, stop and start in between"""
-    begin(w, "vslow", "--live=1000000")
-    await_session(w, "vslow")
-    viewers = attach(w, "vslow", PROGRAMS)
+    viewers = begin_live(w, "vslow", PROGRAMS, timer=1000000)
     emitted = w.run_app(0, 100, microseconds=10000)
     w.lttng("stop", "vslow")
     time.sleep(2)
@@ -125,9 +126,7 @@ def viewers_long_timer(w):
 @scenario(reference=False, compare_tree=False)
 def viewers_eight(w):
     """eight viewers of one session; one is stopped and catches up"""
-    begin(w, "veight", "--live=200000")
-    await_session(w, "veight")
-    viewers = attach(w, "veight", ["babeltrace2"] * 8)
+    viewers = begin_live(w, "veight", ["babeltrace2"] * 8)
     app = w.app(0, 1500, microseconds=2000)
     wait_seen(viewers[0], 50)
     viewers[0].child.send_signal(signal.SIGSTOP)
@@ -145,9 +144,7 @@ def viewers_eight(w):
 @scenario(reference=False, compare_tree=False)
 def viewers_staggered(w):
     """three viewers started one after another print the same lines"""
-    begin(w, "vstag", "--live=200000")
-    await_session(w, "vstag")
-    viewers = attach(w, "vstag")
+    viewers = begin_live(w, "vstag")
     app = w.app(0, 1200, microseconds=3000)
     wait_seen(viewers[0], 200)
     viewers += attach(w, "vstag")
@@ -173,9 +170,7 @@ def viewers_staggered(w):
 def viewers_short_apps(w):
     """100 short processes with buffers of their own: nothing is missed, and
     nothing stays behind while the viewer is attached"""
-    begin(w, "vshort", "--live=200000", channel=["--buffers-pid"])
-    await_session(w, "vshort")
-    viewers = attach(w, "vshort")
+    viewers = begin_live(w, "vshort", channel=["--buffers-pid"])
     emitted = w.run_app(0, 5, microseconds=0)
     wait_seen(viewers[0], 5)
     wait_for("streams gone", lambda: tree.listed(w, "vshort")[0] == 0,
@@ -195,9 +190,7 @@ def viewers_short_apps(w):
 def viewers_idle_and_new(w):
     """an idle process and a new one, which is shown while the other one is
     idle; then the idle one wakes (live 4.9)"""
-    begin(w, "vidle", "--live=500000", channel=["--buffers-pid"])
-    await_session(w, "vidle")
-    viewers = attach(w, "vidle")
+    viewers = begin_live(w, "vidle", timer=500000, channel=["--buffers-pid"])
     # An event, then 15 s of silence before the last one.
     idle = w.app(0, 2, microseconds=15000000)
     wait_seen(viewers[0], 1)
@@ -213,9 +206,8 @@ def viewers_idle_and_new(w):
 def viewers_silent_and_new(w):
     """processes that never traced anything, and new ones before the first
     beacon: babeltrace2 2.0 must still learn of them"""
-    begin(w, "vsilent", "--live=1000000", channel=["--buffers-pid"])
-    await_session(w, "vsilent")
-    viewers = attach(w, "vsilent")
+    viewers = begin_live(w, "vsilent", timer=1000000,
+                         channel=["--buffers-pid"])
     apps = []
     for i in range(6):
         apps.append(w.app(100 * i, 10, wait_ms=20000 if i % 2 == 0 else 0))
@@ -250,9 +242,7 @@ def viewers_idle_then_attached(w):
 def viewers_clear(w):
     """clear twice while two viewers watch: nothing twice, nothing missing
     after it, and both end by themselves"""
-    begin(w, "vclear", "--live=100000")
-    await_session(w, "vclear")
-    viewers = attach(w, "vclear", PROGRAMS)
+    viewers = begin_live(w, "vclear", PROGRAMS, timer=100000)
     emitted = []
     for round_ in range(3):
         emitted += w.run_app(300 * round_, 300, microseconds=1000)
@@ -269,10 +259,8 @@ def viewers_clear(w):
 def viewers_ring(w):
     """a stopped viewer is overtaken by a ring of tracefiles: it goes on at
     the oldest packet that is left"""
-    begin(w, "vring", "--live=100000",
-          channel=["--tracefile-size", "16384", "--tracefile-count", "2"])
-    await_session(w, "vring")
-    viewers = attach(w, "vring")
+    viewers = begin_live(w, "vring", timer=100000,
+                         channel=["--tracefile-size", "16384", "--tracefile-count", "2"])
     emitted = w.run_app(0, 200, microseconds=1000)
     wait_seen(viewers[0], 200)
     viewers[0].child.send_signal(signal.SIGSTOP)
@@ -290,10 +278,8 @@ def viewers_ring(w):
 def viewers_ring_of_one(w):
     """a ring of a single file, and a size without a count"""
     for name, limits in (("vone", ["--tracefile-count", "1"]), ("vmany", [])):
-        begin(w, name, "--live=100000",
-              channel=["--tracefile-size", "8192"] + limits)
-        await_session(w, name)
-        viewers = attach(w, name)
+        viewers = begin_live(w, name, timer=100000,
+                             channel=["--tracefile-size", "8192"] + limits)
         emitted = w.run_app(0, 400, microseconds=2000)
         # The empty packets of the end take the last one's place.
         wait_last(viewers[0], emitted)
@@ -321,9 +307,8 @@ def viewers_interrupted(w):
         viewer = attach(w, "vint")[0]
         time.sleep(chance.random() * 0.5)
         viewer.child.send_signal(signal.SIGINT)
-        if viewer.child.wait(5) != 2:
-            raise Failure("interrupted %d: status %d" % (
-                n, viewer.child.returncode))
+        check(viewer.child.wait(5) == 2,
+              f"interrupted {n}: status {viewer.child.returncode}")
         wait_for("no client", lambda: tree.listed(w, "vint")[1] == 0,
                  timeout=3)
     w.lttng("destroy", "vint")
@@ -333,9 +318,7 @@ def viewers_interrupted(w):
 def viewers_relay_ends(w):
     """SIGTERM with viewers attached: it ends with 0; they end, too: with 0 if
     they still heard of the session's end, else with 1, as with the reference"""
-    begin(w, "vterm", "--live=200000")
-    await_session(w, "vterm")
-    viewers = attach(w, "vterm", ["babeltrace2"] * 3)
+    viewers = begin_live(w, "vterm", ["babeltrace2"] * 3)
     app = w.app(0, 2000, microseconds=1000)
     wait_seen(viewers[0], 50)
     w.relay.stop(timeout=5)
@@ -347,9 +330,7 @@ def viewers_relay_ends(w):
 @scenario(reference=False, compare_tree=False)
 def viewers_tracer_killed(w):
     """the consumer daemon is killed: viewers see what it had sent, and end"""
-    begin(w, "vtracer", "--live=100000")
-    await_session(w, "vtracer")
-    viewers = attach(w, "vtracer", ["babeltrace2"] * 2)
+    viewers = begin_live(w, "vtracer", ["babeltrace2"] * 2, timer=100000)
     app = w.app(0, 5000, microseconds=1000)
     for viewer in viewers:
         wait_seen(viewer, 300)
@@ -365,9 +346,7 @@ def viewers_tracer_killed(w):
 @scenario(reference=False, compare_tree=False)
 def viewers_app_killed(w):
     """the application is killed, then destroy: what was flushed is shown"""
-    begin(w, "vkill", "--live=100000")
-    await_session(w, "vkill")
-    viewers = attach(w, "vkill")
+    viewers = begin_live(w, "vkill", timer=100000)
     app = w.app(0, 5000, microseconds=1000)
     wait_seen(viewers[0], 300)
     emitted = app.kill()
@@ -382,9 +361,8 @@ def viewers_app_killed(w):
 def viewers_load(w):
     """two applications, 50 short ones, clear twice: no hang, nothing twice,
     nothing missing behind the last clear"""
-    begin(w, "vload", "--live=200000", channel=["--buffers-pid"])
-    await_session(w, "vload")
-    viewers = attach(w, "vload", ["babeltrace2"] * 2)
+    viewers = begin_live(w, "vload", ["babeltrace2"] * 2,
+                         channel=["--buffers-pid"])
     apps = [w.app(100000 * (i + 1), 2500, microseconds=1000, cpu=i)
             for i in range(2)]
     for i in range(50):
@@ -398,11 +376,9 @@ def viewers_load(w):
     w.lttng("destroy", "vload")
     for viewer in viewers:
         got = viewer.finish(30)
-        if len(got) != len(set(got)):
-            raise Failure("events twice")
+        check(len(got) == len(set(got)), "events twice")
         missing = sorted(set(wanted) - set(got))
-        if missing:
-            raise Failure("missing %s" % tree.span(missing))
+        check(not missing, f"missing {tree.span(missing)}")
 
 
 @scenario(reference=False, compare_tree=False)

@@ -9,7 +9,7 @@ import time
 import tree
 from story import begin, end, scenario
 from viewers import await_session, wait_seen
-from world import Failure, Skipped, wait_for
+from world import Failure, Skipped, check, wait_for
 
 
 def program(w):
@@ -33,8 +33,7 @@ def say(w, *words):
     done = subprocess.run([program(w), *words, "--json"], env=env(w),
                           stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=30)
-    if done.returncode != 0:
-        raise Failure("tracepulse %s: %s" % (words, done.stderr.decode()))
+    check(done.returncode == 0, f"tracepulse {words}: {done.stderr.decode()}")
     return json.loads(done.stdout)
 
 
@@ -73,8 +72,7 @@ def watch(w):
     time.sleep(0.5)
     w.lttng("destroy", "watched")
     end(w, "disk")
-    if watcher.finish() != emitted:
-        raise Failure("it did not see what was emitted")
+    check(watcher.finish() == emitted, "it did not see what was emitted")
 
 
 @scenario(reference=False, compare_tree=False)

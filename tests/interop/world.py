@@ -43,6 +43,11 @@ class Failure(Exception):
     """What a test finds wrong, in words."""
 
 
+def check(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
 class Skipped(Exception):
     """Why a test cannot run on this machine."""
 
@@ -168,8 +173,7 @@ def wait_for(what, condition, timeout=READY_TIMEOUT, step=0.02):
     """Poll CONDITION until true; WHAT names it when it stays false."""
     end = time.monotonic() + timeout
     while not condition():
-        if time.monotonic() > end:
-            raise Failure("%s: not within %g s" % (what, timeout))
+        check(time.monotonic() <= end, f"{what}: not within {timeout:g} s")
         time.sleep(step)
 
 
@@ -239,9 +243,8 @@ class Relay:
         self.pid = self.child.pid
 
         def is_ready():
-            if self.child.poll() is not None:
-                raise Failure("relay ended at start with status %d"
-                              % self.child.returncode)
+            check(self.child.poll() is None,
+                  f"relay ended at start with status {self.child.returncode}")
             return set(self.world.ports) <= listening_ports() and (
                 self.world.is_reference or os.path.exists(ready))
         wait_for("relay listening", is_ready)
@@ -255,8 +258,7 @@ class Relay:
                 stderr=log, env=self.world.env(), timeout=READY_TIMEOUT)
         if status.returncode == 0:
             pids = processes(os.path.basename(self.path), self.output)
-            if len(pids) != 1:
-                raise Failure("relay daemons after launch: %r" % pids)
+            check(len(pids) == 1, f"relay daemons after launch: {pids!r}")
             self.pid = pids[0]
         return status.returncode
 
@@ -271,9 +273,9 @@ class Relay:
         os.kill(self.pid, signal.SIGTERM)
         wait_for("relay to end on SIGTERM", lambda: not self.is_alive(),
                  timeout)
-        if self.child is not None and self.child.returncode != 0:
-            raise Failure("relay ended with status %d on SIGTERM"
-                          % self.child.returncode)
+        if self.child is not None:
+            check(self.child.returncode == 0,
+                  f"relay ended with status {self.child.returncode}")
         self.child = self.pid = None
 
     def kill(self):
@@ -321,8 +323,7 @@ class App:
         while self.child.poll() is None:
             if meanwhile is not None:
                 meanwhile()
-            if time.monotonic() > end:
-                raise Failure("application does not end")
+            check(time.monotonic() <= end, "application does not end")
             time.sleep(0.005)
         if self.child.returncode != 0:
             raise Failure("application: status %d" % self.child.returncode)
@@ -423,6 +424,15 @@ class World:
             return self.run("lttng", "-n", "list")[0] == 0
         wait_for("lttng-sessiond", answers, step=0.05)
 
+    def spawn(self, *command, environment=None, **how):
+        """A program that ends with this world; it is silent unless told."""
+        child = subprocess.Popen(
+            command, env=self.env(environment), stdin=subprocess.DEVNULL,
+            **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,
+               **how})
+        self.children.append(child)
+        return child
+
     def run(self, *argv, timeout=COMMAND_TIMEOUT):
         """Status and output (both streams) of a command."""
         try:
@@ -462,10 +472,7 @@ class World:
 
     def spin(self):
         """A program that takes all it gets of the CPUs, until the end."""
-        child = subprocess.Popen(["sh", "-c", "while :; do :; done"],
-                                 stdin=subprocess.DEVNULL)
-        self.children.append(child)
-        return child
+        return self.spawn("sh", "-c", "while :; do :; done")
 
     def consumerds(self):
         """Pids of the user-space consumer daemons of this world."""
@@ -499,8 +506,7 @@ class World:
                 if not part:
                     break
                 answer += part
-        if len(answer) != 8:
-            raise Failure("health: %d bytes instead of 8" % len(answer))
+        check(len(answer) == 8, f"health: {len(answer)} bytes instead of 8")
         return struct.unpack("=Q", answer)[0]
 
     def close(self):
