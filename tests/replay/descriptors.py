@@ -149,8 +149,7 @@ def one_host_leaves_room_for_others():
             s.control.create_chunk(1)
             s.control.rotate(1, (s.stream, s.seq), (s.meta, 0))
             s.control.close_chunk(0)
-            s.packet()
-            s.wait_written()
+            s.packets(1)
         daemon.source = "127.0.0.1"
         check(not is_served(daemon, "late"), "the greedy host got more")
         lines = [line for line in daemon.log_text().splitlines()
@@ -172,16 +171,14 @@ def sessions_that_linger_count():
             while len(waiting) < 1000:
                 s = relay.Session(daemon, f"waits{len(waiting)}")
                 waiting.append(s)
-                s.packet()
-                s.wait_written()
+                s.packets(1)
                 s.control.code(relay.SEND_INDEX,
                                relay.index_request(s.stream, s.seq, 64))
                 s.control.close()
         daemon.source = "127.0.0.2"
         few = [relay.Session(daemon, f"few{n}") for n in range(3)]
         for s in few:
-            s.packet()
-            s.wait_written()
+            s.packets(1)
         end(waiting + few)
 
 

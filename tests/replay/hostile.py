@@ -78,45 +78,31 @@ NEW = {
     "session_without_payload_2_13": (
         version() + relay.frame(relay.CREATE_SESSION),
         RELAY_VERSION + REFUSED_SESSION, False),
-    "session_of_nil_uuid": (session(uuid=b"\0" * 16),
-                            RELAY_VERSION + REFUSED_SESSION, False),
-    "session_name_empty": (session(name=""),
-                           RELAY_VERSION + REFUSED_SESSION, False),
-    "session_name_slash": (session(name="a/b"),
-                           RELAY_VERSION + REFUSED_SESSION, False),
-    "session_name_with_nul": (session(name="a\0b"),
-                              RELAY_VERSION + REFUSED_SESSION, False),
-    "session_name_dots": (session(name=".."),
-                          RELAY_VERSION + REFUSED_SESSION, False),
-    "session_name_hidden": (session(name=".x"),
-                            RELAY_VERSION + REFUSED_SESSION, False),
-    "session_name_control": (session(name="a\nb"),
-                             RELAY_VERSION + REFUSED_SESSION, False),
-    "session_name_too_long": (session(name=LONG),
-                              RELAY_VERSION + REFUSED_SESSION, False),
-    "hostname_empty": (session(host=""),
-                       RELAY_VERSION + REFUSED_SESSION, False),
-    "hostname_dots": (session(host=".."),
-                      RELAY_VERSION + REFUSED_SESSION, False),
-    "hostname_slash": (session(host="/etc"),
-                       RELAY_VERSION + REFUSED_SESSION, False),
-    "base_path_climbs": (session(base="../x"),
-                         RELAY_VERSION + REFUSED_SESSION, False),
-    "base_path_climbs_inside": (session(base="x/../../y"),
-                                RELAY_VERSION + REFUSED_SESSION, False),
-    "base_path_ends_in_dots": (session(base="x/.."),
-                               RELAY_VERSION + REFUSED_SESSION, False),
-    "base_path_absolute": (session(base="/tmp/x"),
-                           RELAY_VERSION + REFUSED_SESSION, False),
-    "path_of_4096_bytes": (session(base="/".join(["y" * 203] * 20 + ["z" * 14])),
-                           RELAY_VERSION + REFUSED_SESSION, False),
-    "session_of_unknown_chunk": (session(chunk=7),
-                                 RELAY_VERSION + REFUSED_SESSION, False),
-    "creation_time_no_date": (session(created=NONE),
-                              RELAY_VERSION + REFUSED_SESSION, False),
-    "creation_time_year_10000": (session(created=253402300800),
-                                 RELAY_VERSION + REFUSED_SESSION, False),
 }
+# Sessions that are refused for one field.
+BAD_SESSIONS = {
+    "session_of_nil_uuid": {"uuid": bytes(16)},
+    "session_name_empty": {"name": ""},
+    "session_name_slash": {"name": "a/b"},
+    "session_name_with_nul": {"name": "a\0b"},
+    "session_name_dots": {"name": ".."},
+    "session_name_hidden": {"name": ".x"},
+    "session_name_control": {"name": "a\nb"},
+    "session_name_too_long": {"name": LONG},
+    "hostname_empty": {"host": ""},
+    "hostname_dots": {"host": ".."},
+    "hostname_slash": {"host": "/etc"},
+    "base_path_climbs": {"base": "../x"},
+    "base_path_climbs_inside": {"base": "x/../../y"},
+    "base_path_ends_in_dots": {"base": "x/.."},
+    "base_path_absolute": {"base": "/tmp/x"},
+    "path_of_4096_bytes": {"base": "/".join(["y" * 203] * 20 + ["z" * 14])},
+    "session_of_unknown_chunk": {"chunk": 7},
+    "creation_time_no_date": {"created": NONE},
+    "creation_time_year_10000": {"created": 253402300800},
+}
+for _name, _fields in BAD_SESSIONS.items():
+    NEW[_name] = session(**_fields), RELAY_VERSION + REFUSED_SESSION, False
 # All others of proto/relay.tbl.h are refused; so is one that is added.
 BEFORE_A_SESSION = {relay.VERSION, relay.GET_CONFIGURATION,
                     relay.CREATE_SESSION}
@@ -127,142 +113,131 @@ for _number in sorted(relay.commands() - BEFORE_A_SESSION):
         version() + announce(_number, 128), RELAY_VERSION, False)
 
 
-def stream(channel, path):
-    return lambda s: relay.stream_request(channel, path)
-
-
-def request(command, payload=b""):
-    return lambda s: relay.frame(command, payload)
-
-
 def lengths(channel, path):
     """ADD_STREAM whose lengths lie."""
-    return request(relay.ADD_STREAM, struct.pack(
-        ">IIQQQ", channel, path, 0, 0, 0) + b"c\0p\0")
+    return struct.pack(">IIQQQ", channel, path, 0, 0, 0) + b"c\0p\0"
 
 
+def closing(chunk, has_command, command):
+    return struct.pack(">QQBI", chunk, 0, has_command, command)
+
+
+# A request in a session, its payload (of the session), and the codes that come
+# back before the end of the connection.
+REFUSED = {
+    "second_version": (relay.VERSION, struct.pack(">II", 2, 13)),
+    "metadata_of_unknown_stream": (relay.SEND_METADATA,
+                                   u64(4711) + u32(0) + b"m"),
+    "metadata_on_a_data_stream": (relay.SEND_METADATA,
+                                  lambda s: u64(s.stream) + u32(0) + b"m"),
+    "metadata_short": (relay.SEND_METADATA, bytes(11)),
+    "close_of_unknown_stream": (relay.CLOSE_STREAM, u64(4711, 0), 11),
+    "close_short": (relay.CLOSE_STREAM, bytes(15)),
+    "pending_of_unknown_stream": (relay.DATA_PENDING, u64(4711, 0), NONE32),
+    "pending_short": (relay.DATA_PENDING, bytes(15)),
+    "begin_of_unknown_session": (relay.BEGIN_DATA_PENDING, u64(4711), 11),
+    "end_of_unknown_session": (relay.END_DATA_PENDING, u64(4711), NONE32),
+    "index_of_unknown_stream": (relay.SEND_INDEX,
+                                relay.index_request(4711, 0, 4096), 11),
+    "index_short": (relay.SEND_INDEX, bytes(79)),
+    "index_of_metadata": (relay.SEND_INDEX, lambda s: relay.index_request(
+        s.meta, 0, 4096), 11),
+    "reset_of_unknown_stream": (relay.RESET_METADATA, u64(4711, 1), 11),
+    "reset_of_a_data_stream": (relay.RESET_METADATA,
+                               lambda s: u64(s.stream, 1), 11),
+    "rotate_size_mismatch": (
+        relay.ROTATE_STREAMS,
+        lambda s: relay.rotate_request(None, (s.stream, 0)) + b"\0"),
+    "rotate_count_without_positions": (relay.ROTATE_STREAMS,
+                                       u32(NONE32) + bytes(16)),
+    "rotate_to_unknown_chunk": (
+        relay.ROTATE_STREAMS,
+        lambda s: relay.rotate_request(77, (s.stream, 0)), 152),
+    "rotate_of_unknown_stream": (relay.ROTATE_STREAMS,
+                                 relay.rotate_request(None, (4711, 0)), 97),
+    "chunk_name_unterminated": (relay.CREATE_CHUNK,
+                                struct.pack(">QQI", 1, 0, 2) + b"ab", 97),
+    "chunk_name_beyond_the_payload": (
+        relay.CREATE_CHUNK, struct.pack(">QQI", 1, 0, 200) + b"a\0"),
+    "chunk_time_no_date": (relay.CREATE_CHUNK, relay.chunk_request(1, NONE),
+                           26),
+    "chunk_that_is_current": (relay.CREATE_CHUNK, relay.chunk_request(0), 152),
+    "close_of_unknown_chunk": (relay.CLOSE_CHUNK, closing(9, 0, 0), 26, 0),
+    "close_command_3": (relay.CLOSE_CHUNK, closing(0, 1, 3), 97, 0),
+    "close_chunk_short": (relay.CLOSE_CHUNK, bytes(20)),
+    "exists_short": (relay.CHUNK_EXISTS, bytes(7)),
+}
+for _name, _chunk in {"slash": "a/b", "c1_control": "a\x9b", "dot": "a.b",
+                      "empty": "", "too_long": "n" * 255}.items():
+    REFUSED[f"chunk_name_{_name}"] = (
+        relay.CREATE_CHUNK, relay.chunk_request(1, name=_chunk), 97)
+
+
+def codes(*numbers):
+    return b"".join(map(u32, numbers))
+
+
+def refused(command, payload, *numbers):
+    """The same, as a row of IN_SESSION."""
+    return (lambda s: relay.frame(command, payload(s) if callable(payload)
+                                  else payload), codes(*numbers), False)
+
+
+# What comes, of the session, what comes back, does the connection stay open.
 IN_SESSION = {
+    **{name: refused(*row) for name, row in REFUSED.items()},
     "second_session": (lambda s: relay.session_request(), REFUSED_SESSION,
                        False),
-    "second_version": (lambda s: version(), b"", False),
-    "stream_short": (request(relay.ADD_STREAM, b"\0" * 31), REFUSED_STREAM,
-                     False),
-    "stream_lengths_beyond": (lengths(2, 3), REFUSED_STREAM, False),
-    "stream_lengths_huge": (lengths(0xffffffff, 2), REFUSED_STREAM, False),
-    "stream_length_zero": (lengths(0, 2), REFUSED_STREAM, False),
-    "stream_path_climbs": (stream("c", "../x"), REFUSED_STREAM, True),
-    "stream_path_climbs_inside": (stream("c", "a/../../x"), REFUSED_STREAM,
-                                  True),
-    "stream_path_ends_in_dots": (stream("c", "x/.."), REFUSED_STREAM, True),
-    "stream_path_absolute": (stream("c", "//etc"), REFUSED_STREAM, True),
-    "stream_path_empty": (stream("c", ""), REFUSED_STREAM, True),
-    "stream_path_control": (stream("c", "a\x07b"), REFUSED_STREAM, True),
-    "channel_climbs": (stream("../c", "a"), REFUSED_STREAM, False),
-    "channel_dots": (stream("..", "a"), REFUSED_STREAM, False),
-    "channel_slash": (stream("a/b", "a"), REFUSED_STREAM, False),
-    "channel_control": (stream("a\x1b[2J", "a"), REFUSED_STREAM, False),
-    "channel_c1_control": (stream("a\x9b2J", "a"), REFUSED_STREAM, False),
-    "stream_path_with_nul": (stream("c", "a\0/../b"), REFUSED_STREAM, False),
-    "stream_path_not_utf8": (stream("c", b"a\xff"), REFUSED_STREAM, True),
-    "metadata_of_unknown_stream": (
-        request(relay.SEND_METADATA, u64(4711) + u32(0) + b"m"), b"", False),
-    "metadata_on_a_data_stream": (
-        lambda s: relay.frame(relay.SEND_METADATA,
-                              u64(s.stream) + u32(0) + b"m"), b"", False),
-    "metadata_short": (request(relay.SEND_METADATA, b"\0" * 11), b"", False),
-    "close_of_unknown_stream": (
-        request(relay.CLOSE_STREAM, u64(4711, 0)), u32(11), False),
-    "close_short": (request(relay.CLOSE_STREAM, b"\0" * 15), b"", False),
-    "pending_of_unknown_stream": (
-        request(relay.DATA_PENDING, u64(4711, 0)), u32(NONE32), False),
-    "pending_short": (request(relay.DATA_PENDING, b"\0" * 15), b"", False),
+    **{name: (lambda s, payload=payload: relay.frame(
+        relay.ADD_STREAM, payload), REFUSED_STREAM, False)
+       for name, payload in (("stream_short", bytes(31)),
+                             ("stream_lengths_beyond", lengths(2, 3)),
+                             ("stream_lengths_huge", lengths(NONE32, 2)),
+                             ("stream_length_zero", lengths(0, 2)))},
     "quiescent_of_unknown_stream": (
-        request(relay.QUIESCENT_CONTROL, u64(4711)), u32(10), True),
-    "begin_of_unknown_session": (
-        request(relay.BEGIN_DATA_PENDING, u64(4711)), u32(11), False),
-    "end_of_unknown_session": (
-        request(relay.END_DATA_PENDING, u64(4711)), u32(NONE32), False),
-    "index_of_unknown_stream": (
-        request(relay.SEND_INDEX, relay.index_request(4711, 0, 4096)),
-        u32(11), False),
+        lambda s: relay.frame(relay.QUIESCENT_CONTROL, u64(4711)), u32(10),
+        True),
     "index_above_its_limit": (
         lambda s: announce(relay.SEND_INDEX, 8193), b"", False),
     "rotate_above_its_limit": (
         lambda s: announce(relay.ROTATE_STREAMS, MIB + 1), b"", False),
     "index_twice": (
         lambda s: 2 * relay.frame(relay.SEND_INDEX, relay.index_request(
-            s.stream, s.seq + 5, 4096)), u32(10) + u32(11), False),
-    "index_short": (request(relay.SEND_INDEX, b"\0" * 79), b"", False),
-    "index_of_metadata": (
-        lambda s: relay.frame(relay.SEND_INDEX,
-                              relay.index_request(s.meta, 0, 4096)),
-        u32(11), False),
-    "reset_of_unknown_stream": (
-        request(relay.RESET_METADATA, u64(4711, 1)), u32(11), False),
-    "reset_of_a_data_stream": (
-        lambda s: relay.frame(relay.RESET_METADATA, u64(s.stream, 1)),
-        u32(11), False),
-    "rotate_size_mismatch": (
-        lambda s: relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
-            None, (s.stream, 0)) + b"\0"), b"", False),
-    "rotate_count_without_positions": (
-        request(relay.ROTATE_STREAMS, u32(0xffffffff) + b"\0" * 16), b"",
-        False),
-    "rotate_to_unknown_chunk": (
-        lambda s: relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
-            77, (s.stream, 0))), u32(152), False),
-    "rotate_of_unknown_stream": (
-        request(relay.ROTATE_STREAMS, relay.rotate_request(None, (4711, 0))),
-        u32(97), False),
+            s.stream, s.seq + 5, 4096)), codes(10, 11), False),
     "rotate_twice": (
         lambda s: 2 * relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
-            None, (s.stream, 1000))), u32(10) + u32(153), False),
+            None, (s.stream, 1000))), codes(10, 153), False),
     "rotate_of_no_stream": (
-        request(relay.ROTATE_STREAMS, relay.rotate_request(None)), u32(10),
-        True),
-    "chunk_name_slash": (
-        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="a/b")),
-        u32(97), False),
-    "chunk_c1_control": (
-        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="a\x9b")),
-        u32(97), False),
-    "chunk_name_dot": (
-        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="a.b")),
-        u32(97), False),
-    "chunk_name_empty": (
-        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="")),
-        u32(97), False),
-    "chunk_name_too_long": (
-        request(relay.CREATE_CHUNK, relay.chunk_request(1, name="n" * 255)),
-        u32(97), False),
-    "chunk_name_unterminated": (
-        request(relay.CREATE_CHUNK, struct.pack(">QQI", 1, 0, 2) + b"ab"),
-        u32(97), False),
-    "chunk_name_beyond_the_payload": (
-        request(relay.CREATE_CHUNK, struct.pack(">QQI", 1, 0, 200) + b"a\0"),
-        b"", False),
-    "chunk_time_no_date": (
-        request(relay.CREATE_CHUNK, relay.chunk_request(1, NONE)), u32(26),
-        False),
-    "chunk_that_is_current": (
-        request(relay.CREATE_CHUNK, relay.chunk_request(0)), u32(152), False),
+        lambda s: relay.frame(relay.ROTATE_STREAMS,
+                              relay.rotate_request(None)), u32(10), True),
     "chunk_while_one_is_pending": (
         lambda s: relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1))
         + relay.frame(relay.CREATE_CHUNK, relay.chunk_request(2)),
-        u32(10) + u32(11), False),
-    "close_of_unknown_chunk": (
-        request(relay.CLOSE_CHUNK, struct.pack(">QQBI", 9, 0, 0, 0)),
-        u32(26) + u32(0), False),
+        codes(10, 11), False),
     "close_of_another_chunk_than_the_pending": (
         lambda s: relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1))
-        + relay.frame(relay.CLOSE_CHUNK, struct.pack(">QQBI", 1, 0, 0, 0)),
-        u32(10) + u32(152) + u32(0), False),
-    "close_command_3": (
-        request(relay.CLOSE_CHUNK, struct.pack(">QQBI", 0, 0, 1, 3)),
-        u32(97) + u32(0), False),
-    "close_chunk_short": (request(relay.CLOSE_CHUNK, b"\0" * 20), b"", False),
-    "exists_short": (request(relay.CHUNK_EXISTS, b"\0" * 7), b"", False),
+        + relay.frame(relay.CLOSE_CHUNK, closing(1, 0, 0)),
+        codes(10, 152, 0), False),
 }
+# Streams that are refused for a name: channel, path, does the session go on.
+BAD_STREAMS = {
+    "stream_path_climbs": ("c", "../x", True),
+    "stream_path_climbs_inside": ("c", "a/../../x", True),
+    "stream_path_ends_in_dots": ("c", "x/..", True),
+    "stream_path_absolute": ("c", "//etc", True),
+    "stream_path_empty": ("c", "", True),
+    "stream_path_control": ("c", "a\x07b", True),
+    "stream_path_not_utf8": ("c", b"a\xff", True),
+    "stream_path_with_nul": ("c", "a\0/../b", False),
+    "channel_climbs": ("../c", "a", False),
+    "channel_dots": ("..", "a", False),
+    "channel_slash": ("a/b", "a", False),
+    "channel_control": ("a\x1b[2J", "a", False),
+    "channel_c1_control": ("a\x9b2J", "a", False),
+}
+for _name, (_channel, _path, _stays) in BAD_STREAMS.items():
+    IN_SESSION[_name] = (lambda s, blob=relay.stream_request(_channel, _path):
+                         blob, REFUSED_STREAM, _stays)
 
 ALIVE = relay.frame(relay.GET_CONFIGURATION, u64(0))
 ALIVE_REPLY = u32(10) + u64(1)
@@ -331,15 +306,11 @@ def rows_in_a_session():
 
 def whole_files(s):
     """Whatever ended the session, what was written is there, whole."""
-    found = [p for p in (s.daemon.out / s.path).rglob("ch_0")]
-    until = time.monotonic() + relay.TIMEOUT
-    while time.monotonic() < until:
-        found = list((s.daemon.out / s.path).rglob("ch_0"))
-        if len(found) == 1 and found[0].stat().st_size == len(s.written):
-            break
-        time.sleep(0.005)
-    equal(len(found), 1, "data files")
-    check(found[0].read_bytes() == s.written, "the data file is not whole")
+    def found():
+        return list((s.daemon.out / s.path).rglob("ch_0"))
+    relay.wait_until("the data file is not whole", lambda: [
+        p.stat().st_size for p in found()] == [len(s.written)])
+    check(found()[0].read_bytes() == s.written, "the data file is not whole")
 
 
 def old_peers():
@@ -619,8 +590,7 @@ def refused_stream_does_not_stop_a_rotation():
     """A folder that could not be made is no part of the chunk."""
     with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "refused")
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         (daemon.out / s.path / "kernel").write_text("a file in the way")
         s.control.add_stream("c", path="kernel", want=relay.UNKNOWN)
         s.control.next_chunk(1, 0, (s.stream, 1), (s.meta, 0))
@@ -631,8 +601,7 @@ def refused_stream_does_not_stop_a_rotation():
 def foreign_files_outlive_a_clear():
     with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "cleared")
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         (s.dir / "mine").write_text("mine")
         (s.dir / "theirs").write_text("theirs")
         # Its file cannot be made: it is not its file.
@@ -799,8 +768,7 @@ def stop_with_halves_pending():
         halves = []
         for i in range(8):
             s = relay.Session(daemon, f"half{i}")
-            s.packet()
-            s.wait_written()
+            s.packets(1)
             s.data.send(struct.pack(">QQQII", 0, s.stream, 1, 4096, 0)
                         + b"x" * (i * 500))
             s.control.send(announce(relay.SEND_METADATA, 100 * MIB)

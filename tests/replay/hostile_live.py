@@ -49,9 +49,7 @@ def packets_beyond_the_file():
     """W1: 4 GiB, sums beyond 64 bits, before any index."""
     with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon):
         s = Live(daemon, "victim")
-        for _ in range(4):
-            s.packet()
-        s.wait_written()
+        s.packets(4)
         v, _, streams = attached(daemon, "victim")
         data, meta = ids(streams)
         equal(v.packet(data, 0, 16)[0], viewer.PACKET_ERR, "before any index")
@@ -325,8 +323,7 @@ def packets_that_are_not_read():
     """W2: 16 MiB each for 8 viewers, of which none reads a byte."""
     with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon) as good:
         s = Live(daemon, "big")
-        s.packet(BIG, 0)
-        s.wait_written()
+        s.packets(1, BIG, 0)
         before = daemon.rss()
         stalled = []
         for _ in range(8):
@@ -356,8 +353,7 @@ def the_unread_are_closed():
     env = {"LTTNG_NETWORK_SOCKET_TIMEOUT": "3000"}
     with relay.Daemon(env=env) as daemon, bystanders(daemon) as good:
         s = Live(daemon, "big")
-        s.packet(BIG, 0)
-        s.wait_written()
+        s.packets(1, BIG, 0)
         v, _, streams = attached(daemon, "big")
         data, _ = ids(streams)
         v.next_index(data)
@@ -446,8 +442,7 @@ def attach_and_vanish():
     """P19, W9, and Ctrl-C at any time: nothing is left."""
     with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon) as good:
         s = Live(daemon, "big")
-        s.packet(BIG, 0)
-        s.wait_written()
+        s.packets(1, BIG, 0)
         for turn in range(20):
             leave_anywhere(daemon, "big", turn)
         wait_for("no client, warm", lambda: clients(daemon, "big") == 0)
@@ -489,8 +484,7 @@ def stop_with_viewers():
         good = Watched(daemon)
         good.step()
         s = Live(daemon, "big")
-        s.packet(BIG, 0)
-        s.wait_written()
+        s.packets(1, BIG, 0)
         crowd = []
         for turn in range(12):
             v, _, streams = attached(daemon, "big")
@@ -547,8 +541,7 @@ def no_descriptor_for_a_file():
     stock viewer, and no packet is passed over."""
     with relay.Daemon() as daemon, bystanders(daemon) as good:
         s = Live(daemon, "other")
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         v, _, streams = attached(daemon, "other")
         data, meta = ids(streams)
         pid = daemon.process.pid

@@ -45,9 +45,7 @@ def small_packets(size, count, most):
         check(sent < most, f"{sent >> 20} MiB of them were taken")
         check(grown < 100 * MIB, f"{grown >> 20} MiB are held")
         # Its memory is not all there is.
-        for _ in range(10):
-            good.packet()
-        good.wait_written()
+        good.packets(10)
         hoard.leave()
 
 
@@ -115,8 +113,7 @@ def fill_memory():
         until = time.monotonic() + 2.5
         while time.monotonic() < until:
             waited, at = bystander.waited(), time.monotonic()
-            good.packet()
-            good.wait_written()
+            good.packets(1)
             took = time.monotonic() - at
             worst = max(worst, took - (bystander.waited() - waited))
         late = relay.Session(daemon, "late")

@@ -201,8 +201,7 @@ def a_publication_lets_go_at_once():
         w = Watched(daemon)
         slow = 0
         for n in range(40):
-            w.session.packet()
-            w.session.wait_written()
+            w.session.packets(1)
             path = f"ust/pid/{n}"
             new = w.session.add("c", path=path)
             meta = w.session.add("metadata", path=path)

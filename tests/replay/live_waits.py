@@ -99,8 +99,7 @@ def no_client(daemon, title):
 
 def big_session(daemon):
     s = Live(daemon, "big")
-    s.packet(BIG, 0)
-    s.wait_written()
+    s.packets(1, BIG, 0)
     return s
 
 

@@ -58,8 +58,7 @@ def places():
     """What store/ says names the session's directory."""
     with relay.Daemon("--verbose", workers=1) as daemon:
         s = relay.Session(daemon, "place")
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         (daemon.out / s.path / "archives").write_text("mine")
         s.control.create_chunk(1)
         s.control.send(relay.frame(relay.CLOSE_CHUNK, struct.pack(
@@ -70,8 +69,7 @@ def places():
               in daemon.log_text(), "archives")
         s = relay.Session(daemon, "deleted")
         s.control.next_chunk(1, 2, (s.stream, 0), (s.meta, 0))
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         s.control.wait_gone(0)
         check(f" {s.path}: trace chunk 0 deleted\n" in daemon.log_text(),
               "deleted")

@@ -249,8 +249,7 @@ def sessions_are_as_many_as_fit():
             s.control.create_chunk(1)
             s.control.rotate(1, (s.stream, 1), (s.meta, 0))
         for s in sessions:
-            s.packet()
-            s.wait_written()
+            s.packets(1)
         check(daemon.descriptors() <= 200,
               f"{daemon.descriptors()} descriptors are open")
         for s in sessions:
@@ -300,8 +299,7 @@ def a_reader_delays_the_index_only():
     with relay.Daemon("--index-lock-timeout", "5s") as daemon, \
             relay.bystander(daemon):
         session = relay.Session(daemon, "read")
-        session.packet()
-        session.wait_written()
+        session.packets(1)
         index = session.dir / "index/ch_0.idx"
         with open(index, "rb") as reader:
             fcntl.flock(reader, fcntl.LOCK_SH)
@@ -323,8 +321,7 @@ def a_reader_does_not_keep_it_from_ending():
     """SIGTERM is obeyed, however long readers may be waited for."""
     with relay.Daemon("--index-lock-timeout", "60m") as daemon:
         session = relay.Session(daemon)
-        session.packet()
-        session.wait_written()
+        session.packets(1)
         with open(session.dir / "index/ch_0.idx", "rb") as reader:
             fcntl.flock(reader, fcntl.LOCK_SH)
             session.packet()
@@ -345,8 +342,7 @@ def nobody_who_sends_keeps_it_from_ending():
 
     with relay.Daemon() as daemon:
         session = relay.Session(daemon)
-        session.packet()
-        session.wait_written()
+        session.packets(1)
         metadata = relay.frame(relay.SEND_METADATA, struct.pack(
             ">QI", session.meta, 0) + b"/* */" * 200000)
         packet = bytes(1 << 20)
@@ -391,8 +387,7 @@ def more_signals_change_nothing():
     """The end takes as long as it takes, however often it is asked for."""
     with relay.Daemon() as daemon:
         session = relay.Session(daemon)
-        session.packet()
-        session.wait_written()
+        session.packets(1)
         session.packet()
         for n in range(30):
             daemon.process.send_signal(
@@ -416,8 +411,7 @@ def signals():
         for harmless in (signal.SIGUSR1, signal.SIGPIPE, signal.SIGHUP):
             daemon.process.send_signal(harmless)
             time.sleep(0.05)
-        session.packet()
-        session.wait_written()
+        session.packets(1)
         daemon.process.kill()
         equal(daemon.process.wait(relay.TIMEOUT), -signal.SIGKILL, "SIGKILL")
         left = sorted(p.name for p in files.iterdir())
@@ -440,8 +434,7 @@ def the_output_directory_may_go_and_come():
     makes it. Sessions of the directory before stay there."""
     with relay.Daemon(workers=1) as daemon:
         first = relay.Session(daemon, "first")
-        first.packet()
-        first.wait_written()
+        first.packets(1)
         again = (lambda: relay.remove(daemon.out),
                  lambda: (relay.remove(daemon.out), daemon.out.mkdir()),
                  lambda: daemon.out.rename(daemon.top / "moved"))
@@ -456,8 +449,7 @@ def the_output_directory_may_go_and_come():
         first.packet()
         first.control.close()
         torn = relay.Session(daemon, "torn")
-        torn.packet()
-        torn.wait_written()
+        torn.packets(1)
         daemon.kill()
         with open(torn.dir / "ch_0", "ab") as data:
             data.write(bytes(1000))

@@ -50,14 +50,11 @@ def a_power_cut_undoes_the_journal_only(*options):
     with relay.Daemon(*options, workers=1) as daemon:
         closed, going = (relay.Session(daemon, n) for n in ("closed", "going"))
         for session in closed, going:
-            session.packet()
-            session.wait_written()
+            session.packets(1)
         journal = journal_of(daemon)
         page = journal.read_bytes()
         for session in closed, going:
-            for _ in range(5):
-                session.packet()
-            session.wait_written()
+            session.packets(5)
         closed.finish()
         if "packet" in options:     # what is synced stands in the journal
             page = journal.read_bytes()
@@ -85,9 +82,7 @@ def what_was_not_synced_is_cut():
     cut left of more is not known to be whole."""
     with relay.Daemon("--sync=packet", workers=1) as daemon:
         s = relay.Session(daemon)
-        for _ in range(3):
-            s.packet()
-        s.wait_written()
+        s.packets(3)
         journal = journal_of(daemon)
         page = journal.read_bytes()
         daemon.kill()
@@ -119,9 +114,7 @@ def each_time_all_is_synced():
     with relay.Daemon("--sync=200ms", workers=1) as daemon:
         s = relay.Session(daemon)
         for _ in range(3):
-            for _ in range(3):
-                s.packet()
-            s.wait_written()
+            s.packets(3)
             check(synced_after(daemon, s, 60), "it is not synced")
         page = journal_of(daemon).read_bytes()
         daemon.kill()
@@ -157,8 +150,7 @@ def an_index_file_has_its_header():
     """A kill came between its name and its header."""
     with relay.Daemon(workers=1) as daemon:
         s = relay.Session(daemon)
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         index = s.dir / "index/ch_0.idx"
         journal = journal_of(daemon)
         page = journal.read_bytes()
@@ -233,8 +225,7 @@ def the_end_does_not_wait_for_long_names():
     n, long = 1 << 18, 4000
     with relay.Daemon(workers=1) as daemon:
         s = relay.Session(daemon)
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         journal = journal_of(daemon)
         head = journal.read_bytes()[:SLOT]
         daemon.kill()
@@ -251,8 +242,7 @@ def the_end_does_not_wait_for_a_long_index():
     """An index file of 3 GiB, of a power cut: it is a hole."""
     with relay.Daemon("--sync=packet", workers=1) as daemon:
         s = relay.Session(daemon)
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         daemon.kill()
         index, journal = s.dir / "index/ch_0.idx", journal_of(daemon)
         ino, size = struct.pack("=Q", index.stat().st_ino), 3 << 30
@@ -270,8 +260,7 @@ def the_end_does_not_wait_for_a_long_index():
 def what_is_not_ours_is_left_alone():
     with relay.Daemon(workers=1) as daemon:
         s = relay.Session(daemon)
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         journal = journal_of(daemon)
         page = journal.read_bytes()
         daemon.kill()

@@ -522,10 +522,10 @@ class Session(Peer):
         self.written += payload[:size] + bytes(padding)
         self.seq += 1
 
-    def packets(self, count, **fields):
+    def packets(self, count, *sizes, **fields):
         """Until they are written."""
         for _ in range(count):
-            self.packet(**fields)
+            self.packet(*sizes, **fields)
         self.wait_written()
 
     def wait_written(self):

@@ -152,9 +152,7 @@ def active_stays():
         old = record(daemon, "old")
         wait_finished(daemon, old)
         s = relay.Session(daemon, "goes-on")
-        for _ in range(8):
-            s.packet(65440, 96)
-        s.wait_written()
+        s.packets(8, 65440, 96)
         set_limits(daemon, max_use="400k")
         wait_until("told", lambda: "--max-use of 409600 bytes cannot be "
                    "reached, so nothing is deleted" in daemon.log_text())
@@ -176,9 +174,7 @@ def a_viewer_reads_on():
     all, or is gone."""
     with start() as daemon:
         s = viewer.Live(daemon, "live")
-        for _ in range(3):
-            s.packet()
-        s.wait_written()
+        s.packets(3)
         v = viewer.greeted(daemon)
         v.create()
         session = v.find("live")
@@ -467,9 +463,7 @@ def chunks():
         s = relay.Session(daemon, "rotated")
         top = daemon.out / s.path
         for n in range(1, 5):
-            for _ in range(4):
-                s.packet(65440, 96)
-            s.wait_written()
+            s.packets(4, 65440, 96)
             s.control.create_chunk(n, 1_800_000_000 + n)
             s.control.rotate(n, (s.stream, s.seq), (s.meta, 0))
             s.control.close_chunk(n - 1, 0)
@@ -486,8 +480,7 @@ def chunks():
         time.sleep(2)
         check(all(p.exists() for p in archives), "the session goes on")
         set_limits(daemon)
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         s.leave()
         wait_finished(daemon, top)
         set_limits(daemon, max_use="700k")
@@ -700,8 +693,7 @@ def a_full_disk():
         dirs = [record(daemon, f"s{i}", packets=24) for i in range(3)]
         wait_finished(daemon, *dirs)
         s = relay.Session(daemon, "goes-on")
-        s.packet()
-        s.wait_written()
+        s.packets(1)
         small_disk.fill(daemon)
         wait_until("not ready", lambda: get(daemon, "/readyz")[0] == 503)
         check(b"disk full" in get(daemon, "/readyz")[2], "the reason")
@@ -836,14 +828,12 @@ def cut_before_their_metadata():
                                ("early", "good", "killed"))
         good.packet()
         good.finish()
-        early.packet()
-        early.wait_written()
+        early.packets(1)
         early.leave()
         wait_finished(daemon, daemon.out / early.path, daemon.out / good.path)
         wait_until("early", lambda: unreadable() == {"early"})
         equal(lines(), ["early"], "lines")
-        killed.packet()
-        killed.wait_written()
+        killed.packets(1)
         wait_until("noted", lambda: len(stored(daemon)) == 3)
         time.sleep(1.2)
         daemon.kill()

@@ -32,8 +32,7 @@ def something_is_in_the_way_of_archives():
     with relay.Daemon() as daemon, relay.bystander(daemon):
         for kind in "file", "link":
             s = relay.Session(daemon, kind)
-            s.packet()
-            s.wait_written()
+            s.packets(1)
             top = daemon.out / s.path
             if kind == "file":
                 (top / "archives").write_text("mine")

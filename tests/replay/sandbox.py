@@ -43,8 +43,7 @@ def lines_of(pid, key):
 def record(daemon, name):
     """A session that does all that sessions do with files."""
     session = relay.Session(daemon, name)
-    session.packet()
-    session.wait_written()
+    session.packets(1)
     control = session.control
     control.next_chunk(1, 0, (session.stream, 1), (session.meta, 0))
     ring, _ = control.add_stream("ring", "ust/uid/0/64-bit", 4096, 2)
@@ -54,8 +53,7 @@ def record(daemon, name):
     control.wait_written(ring, 5)
     # Clear: the next chunk's files go.
     control.next_chunk(2, 2, (session.stream, 1), (session.meta, 0), (ring, 6))
-    session.packet()
-    session.wait_written()
+    session.packets(1)
     for stream in (session.stream, session.meta, ring):
         control.close_stream(stream)
     control.close()

@@ -73,8 +73,7 @@ def add_old(daemon, path, minor=10, channel="x_0", **fields):
 
 def rotate(s):
     """The victim's rotation, which must go well."""
-    s.packet()
-    s.wait_written()
+    s.packets(1)
     s.control.create_chunk(1)
     s.control.rotate(1, (s.stream, s.seq), (s.meta, 0))
     _, path = s.control.close_chunk(0, 0)
