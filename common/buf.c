@@ -9,26 +9,10 @@
 #define BUF_MIN 256
 
 void
-buf_init(struct buf *b)
-{
-	*b = (struct buf){ 0 };
-}
-
-void
 buf_free(struct buf *b)
 {
 	free(b->mem);
-	buf_init(b);
-}
-
-static void
-to_front(struct buf *b)
-{
-	if (b->start == 0)
-		return;
-	memmove(b->mem, b->mem + b->start, buf_len(b));
-	b->end -= b->start;
-	b->start = 0;
+	*b = (struct buf){ 0 };
 }
 
 static bool
@@ -70,8 +54,11 @@ buf_reserve(struct buf *b, size_t n)
 	 * Otherwise a long message after many short ones would be moved once
 	 * for each of these.
 	 */
-	if (b->start >= len)
-		to_front(b);
+	if (b->start > 0 && b->start >= len) {
+		memmove(b->mem, b->mem + b->start, len);
+		b->start = 0;
+		b->end = len;
+	}
 	if (!grow(b, b->end + n)) {
 		b->bad = true;
 		return NULL;
@@ -145,7 +132,7 @@ buf_give_spare(struct buf *b, struct buf_spares *s)
 		return;
 	}
 	s->bufs[s->n++] = *b;
-	buf_init(b);
+	*b = (struct buf){ 0 };
 }
 
 void

@@ -22,8 +22,7 @@ struct buf {
 	bool bad;		/* an append failed: no memory */
 };
 
-void buf_init(struct buf *b); /* all zero bytes is the same */
-void buf_free(struct buf *b); /* back to buf_init() */
+void buf_free(struct buf *b); /* B is empty then: all zeros */
 
 static inline size_t
 buf_len(const struct buf *b)

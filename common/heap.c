@@ -6,16 +6,10 @@
 #define HEAP_MIN 4
 
 void
-heap_init(struct heap *h)
-{
-	*h = (struct heap){ 0 };
-}
-
-void
 heap_free(struct heap *h)
 {
 	free(h->items);
-	heap_init(h);
+	*h = (struct heap){ 0 };
 }
 
 static enum status

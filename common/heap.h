@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Min-heap of pointers by a 64-bit key: a priority queue, as for packets that
- * wait for their turn. Single owner. Equal keys come out in any order. Holds no
- * memory until the first push.
+ * wait for their turn. Single owner. Equal keys come out in any order. All
+ * zeros is an empty heap, which holds no memory.
  */
 #ifndef COMMON_HEAP_H
 #define COMMON_HEAP_H
@@ -23,7 +23,6 @@ struct heap {
 	size_t n, cap;
 };
 
-void heap_init(struct heap *h); /* all zero bytes is the same */
 void heap_free(struct heap *h); /* the values are the caller's */
 enum status heap_push(struct heap *h, uint64_t key, void *value) MUST_CHECK;
 /* The item with the smallest key; NULL when empty. Valid until the next push or

@@ -60,16 +60,10 @@ idmap_key(const void *p, size_t n)
 }
 
 void
-idmap_init(struct idmap *m)
-{
-	*m = (struct idmap){ 0 };
-}
-
-void
 idmap_free(struct idmap *m)
 {
 	free(m->slots);
-	idmap_init(m);
+	*m = (struct idmap){ 0 };
 }
 
 static enum status

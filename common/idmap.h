@@ -2,7 +2,7 @@
 /*
  * 64-bit id -> pointer. Open addressing, single owner; any id may be a key,
  * no value may be NULL. Ids come from peers, so they are hashed with a seed of
- * this process. Holds no memory until the first insert.
+ * this process. All zeros is an empty map, which holds no memory.
  */
 #ifndef COMMON_IDMAP_H
 #define COMMON_IDMAP_H
@@ -27,7 +27,6 @@ struct idmap {
  * likely to have different ids. */
 uint64_t idmap_key(const void *p, size_t n);
 
-void idmap_init(struct idmap *m); /* all zero bytes is the same */
 void idmap_free(struct idmap *m); /* the values are the caller's */
 /* E_EXISTS leaves the map as it was. */
 enum status idmap_insert(struct idmap *m, uint64_t id, void *value) MUST_CHECK;

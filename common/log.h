@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "common/compiler.h"
 #include "common/status.h"
 
@@ -28,6 +29,9 @@
  * a warning. It is enough to name each tracer of a host that makes a mistake; a
  * flood of mistakes costs at most 5 kB/s. */
 #define LOG_PEER_LINES 50
+
+/* A shortage that lasts is logged this often. */
+#define LOG_AGAIN_NS (10 * NS_PER_S)
 
 /* LOG_NOTICE: what an operator wants to see on a day without trouble: start,
  * ends of sessions, new settings. */

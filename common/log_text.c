@@ -8,9 +8,6 @@
 #include "common/clock.h"
 #include "common/utf8.h"
 
-/* The longest escape is a pair of JSON: \ud834\udd73. */
-#define ESCAPE_SIZE 16
-
 const char *
 log_level_name(enum log_level level)
 {
@@ -41,20 +38,20 @@ log_priority(enum log_level level)
  * returns its length. In JSON a byte that is not UTF-8 becomes the text \xNN.
  */
 static size_t
-escape_one(char out[ESCAPE_SIZE], uint32_t c, char byte, bool is_json)
+escape_one(char out[UTF8_ESCAPE_SIZE], uint32_t c, char byte, bool is_json)
 {
 	if (!is_json)
 		return utf8_escape(out, c, byte);
 	if (c == '"' || c == '\\')
-		return (size_t)snprintf(out, ESCAPE_SIZE, "\\%c", byte);
+		return (size_t)snprintf(out, UTF8_ESCAPE_SIZE, "\\%c", byte);
 	if (c == UINT32_MAX)
 		return (size_t)snprintf(
-		    out, ESCAPE_SIZE, "\\\\x%02x", (unsigned char)byte);
+		    out, UTF8_ESCAPE_SIZE, "\\\\x%02x", (unsigned char)byte);
 	if (c < 0x10000)
 		return (size_t)snprintf(
-		    out, ESCAPE_SIZE, "\\u%04x", (unsigned)c);
+		    out, UTF8_ESCAPE_SIZE, "\\u%04x", (unsigned)c);
 	c -= 0x10000;
-	return (size_t)snprintf(out, ESCAPE_SIZE, "\\u%04x\\u%04x",
+	return (size_t)snprintf(out, UTF8_ESCAPE_SIZE, "\\u%04x\\u%04x",
 	    0xd800 + (unsigned)(c >> 10), 0xdc00 + (unsigned)(c & 0x3ff));
 }
 
@@ -64,7 +61,7 @@ log_escape(char *out, size_t n, const char *text, const char *end, bool is_json)
 	size_t len = 0;
 
 	while (text < end) {
-		char one[ESCAPE_SIZE];
+		char one[UTF8_ESCAPE_SIZE];
 		uint32_t c;
 		size_t k = utf8_decode(text, &c), used = k == 0 ? 1 : k;
 

@@ -6,18 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Only the length and the NUL are initialised. */
-static struct relpath *
-relpath_alloc(size_t len)
+/* Make a relpath of A and B, one after the other. */
+static enum status
+join(struct relpath **out, struct span a, struct span b)
 {
-	struct relpath *p = malloc(sizeof(*p) + len + 1);
+	struct relpath *p = malloc(sizeof(*p) + a.n + b.n + 1);
 
-	if (p != NULL) {
-		p->len = (uint32_t)len;
-		p->refs = 1;
-		p->s[len] = '\0';
-	}
-	return p;
+	*out = p;
+	if (p == NULL)
+		return E_NOMEM;
+	p->len = (uint32_t)(a.n + b.n);
+	p->refs = 1;
+	memcpy(p->s, a.p, a.n);
+	memcpy(p->s + a.n, b.p, b.n);
+	p->s[p->len] = '\0';
+	return OK;
+}
+
+static struct span
+span_of(const char *s)
+{
+	return (struct span){ s, strlen(s) };
 }
 
 static bool
@@ -84,12 +93,13 @@ next_component(struct span *s)
 	return c;
 }
 
-/* Join the components of S in P, which has space for as many bytes as S has.
- * Returns false if a component is not allowed, there is none, or P is too
- * long. */
+/* Remove from P, in its place, what a relpath has not. Returns false if a
+ * component is not allowed, there is none, or P is too long. */
 static bool
-put_components(struct relpath *p, struct span s)
+clean(struct relpath *p)
 {
+	struct span s = { p->s, p->len };
+
 	p->len = 0;
 	while (s.n > 0) {
 		struct span c = next_component(&s);
@@ -100,7 +110,7 @@ put_components(struct relpath *p, struct span s)
 			return false;
 		if (p->len > 0)
 			p->s[p->len++] = '/';
-		memcpy(p->s + p->len, c.p, c.n);
+		memmove(p->s + p->len, c.p, c.n);
 		p->len += (uint32_t)c.n;
 	}
 	p->s[p->len] = '\0';
@@ -110,8 +120,6 @@ put_components(struct relpath *p, struct span s)
 enum status
 relpath_parse(struct relpath **out, struct span s)
 {
-	struct relpath *p;
-
 	*out = NULL;
 	if (s.n > 0 && s.p[0] == '/') {
 		s.p++;
@@ -119,49 +127,39 @@ relpath_parse(struct relpath **out, struct span s)
 	}
 	if (s.n == 0 || s.p[0] == '/')
 		return E_MALFORMED;
-	p = relpath_alloc(s.n);
-	if (p == NULL)
+	if (join(out, s, span_of("")) != OK)
 		return E_NOMEM;
-	if (!put_components(p, s)) {
-		free(p);
-		return E_MALFORMED;
-	}
-	*out = p;
-	return OK;
+	if (clean(*out))
+		return OK;
+	relpath_free(*out);
+	*out = NULL;
+	return E_MALFORMED;
 }
 
 enum status
 relname_parse(struct relpath **out, struct span s)
 {
 	*out = NULL;
-	if (!component_ok(s))
-		return E_MALFORMED;
-	*out = relpath_alloc(s.n);
-	if (*out == NULL)
-		return E_NOMEM;
-	memcpy((*out)->s, s.p, s.n);
-	return OK;
+	return component_ok(s) ? join(out, s, span_of("")) : E_MALFORMED;
 }
 
 enum status
 relpath_join(
     struct relpath **out, const struct relpath *a, const struct relpath *b)
 {
-	size_t len;
+	enum status st;
 
 	if (a == NULL || b == NULL)
 		return relpath_dup(out, a == NULL ? b : a);
 	*out = NULL;
-	len = a->len + 1 + b->len;
-	if (len >= RELPATH_MAX)
+	if (a->len + 1 + b->len >= RELPATH_MAX)
 		return E_LIMIT;
-	*out = relpath_alloc(len);
-	if (*out == NULL)
-		return E_NOMEM;
-	memcpy((*out)->s, a->s, a->len);
-	(*out)->s[a->len] = '/';
-	memcpy((*out)->s + a->len + 1, b->s, b->len);
-	return OK;
+	/* The NUL of A becomes the slash. */
+	st = join(out, (struct span){ a->s, a->len + 1 },
+	    (struct span){ b->s, b->len });
+	if (st == OK)
+		(*out)->s[a->len] = '/';
+	return st;
 }
 
 enum status
@@ -175,22 +173,20 @@ relpath_suffix(
 	*out = NULL;
 	if (last + n > NAME_MAX || p->len + n >= RELPATH_MAX)
 		return E_LIMIT;
-	*out = relpath_alloc(p->len + n);
-	if (*out == NULL)
-		return E_NOMEM;
-	memcpy((*out)->s, p->s, p->len);
-	memcpy((*out)->s + p->len, suffix, n);
-	return OK;
+	return join(out, (struct span){ p->s, p->len }, span_of(suffix));
 }
 
 enum status
 relpath_dup(struct relpath **out, const struct relpath *p)
 {
-	*out = relpath_alloc(p->len);
-	if (*out == NULL)
-		return E_NOMEM;
-	memcpy((*out)->s, p->s, p->len);
-	return OK;
+	return join(out, (struct span){ p->s, p->len }, span_of(""));
+}
+
+enum status
+relpath_top(struct relpath **out, const struct relpath *p)
+{
+	return join(
+	    out, (struct span){ p->s, strcspn(p->s, "/") }, span_of(""));
 }
 
 struct relpath *
@@ -212,18 +208,6 @@ uint64_t
 relpath_memory(const struct relpath *p)
 {
 	return sizeof(*p) + p->len + 1;
-}
-
-enum status
-relpath_top(struct relpath **out, const struct relpath *p)
-{
-	const size_t n = strcspn(p->s, "/");
-
-	*out = relpath_alloc(n);
-	if (*out == NULL)
-		return E_NOMEM;
-	memcpy((*out)->s, p->s, n);
-	return OK;
 }
 
 void

@@ -28,12 +28,6 @@ slab_init(struct slab_pool *p, uint64_t max_cached, struct published *account)
 	*p = (struct slab_pool){ .max_cached = max_cached, .account = account };
 }
 
-void
-slab_free_all(struct slab_pool *p)
-{
-	slab_trim(p, 0);
-}
-
 /* Take the first cached block of class I. */
 static struct slab_block *
 take(struct slab_pool *p, unsigned i)

@@ -44,7 +44,6 @@ struct slab_pool {
 /* ACCOUNT is borrowed and outlives the pool. */
 void slab_init(
     struct slab_pool *p, uint64_t max_cached, struct published *account);
-void slab_free_all(struct slab_pool *p);
 /* Get a block of the smallest class that holds N, or of the largest if none
  * does. Its next is NULL and used 0. NULL: no memory. */
 struct slab_block *slab_get(struct slab_pool *p, size_t n);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that never run a signal handler. */
+/* Threads that never run a signal handler, and how many there may be. */
 #ifndef COMMON_THREAD_H
 #define COMMON_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>
+
+#define WORKERS_MAX 64
+#define LIVE_WORKERS_MAX 4 /* each serves hundreds of viewers */
 
 /*
  * Start RUN(ARG) in a thread with all signals blocked, so that signals reach

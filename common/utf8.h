@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest escape, "\U000e0001", with its NUL. */
-#define UTF8_ESCAPE_SIZE 12
+/* The longest escape, with its NUL: a pair of JSON, "\ud834\udd73". */
+#define UTF8_ESCAPE_SIZE 16
 
 /*
  * The length of the first character of S, which ends with a NUL; *C is set to

@@ -248,7 +248,7 @@ live_pool_adopt(struct live_pool *p, int take_fd, const struct sockaddr *peer)
 	/* Viewers are refused before writers: writers need descriptors more. */
 	if (!account_take(&p->conns, 1)) {
 		stats_refused(PORT_LIVE, REFUSAL_crowded);
-		if (log_ratelimit(&p->last_full_log, 10 * NS_PER_S))
+		if (log_ratelimit(&p->last_full_log, LOG_AGAIN_NS))
 			log_error("live port: a viewer is turned away: %" PRIu64
 				  " are connected (--fd-pool-size)",
 			    p->conns.hard);

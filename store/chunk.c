@@ -212,8 +212,7 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 		/* The caller can make a removed directory again, and tries
 		 * again on a full disk. */
 		if (st != E_NOSPC ||
-		    log_ratelimit(
-			&c->dir->store->last_full_log, STORE_FULL_LOG_NS))
+		    log_ratelimit(&c->dir->store->last_full_log, LOG_AGAIN_NS))
 			log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
 			    "%s/%s: create folder", session_dir_text(c->dir),
 			    path->s);

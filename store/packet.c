@@ -39,7 +39,7 @@ void
 packet_pool_free(struct packet_pool *pool)
 {
 	trim_structs(pool);
-	slab_free_all(&pool->slab);
+	slab_trim(&pool->slab, 0);
 }
 
 void

@@ -49,8 +49,6 @@ struct store_config {
 	struct stored_door *stored;
 };
 
-/* How often a full disk is logged. */
-#define STORE_FULL_LOG_NS (10 * NS_PER_S)
 /* The daemon should end within a second, and reads sockets for 300 ms of it. On
  * a slow disk a sync takes 12 ms, and 500 files may have to be created. */
 #define STORE_LAST_SYNCS_NS (400 * NS_PER_MS)

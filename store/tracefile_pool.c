@@ -262,7 +262,7 @@ static void
 log_creation(struct tracefile *tf, enum status st, const char *path)
 {
 	if (st == E_NOSPC &&
-	    !log_ratelimit(&tf->store->last_full_log, STORE_FULL_LOG_NS))
+	    !log_ratelimit(&tf->store->last_full_log, LOG_AGAIN_NS))
 		return;
 	log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR, "%s/%s: create",
 	    session_dir_text(tf->chunk->dir), path);
@@ -366,7 +366,7 @@ tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 	struct store *s = tf->store;
 
 	s->write_errors++;
-	if (is_full ? log_ratelimit(&s->last_full_log, STORE_FULL_LOG_NS)
+	if (is_full ? log_ratelimit(&s->last_full_log, LOG_AGAIN_NS)
 		    : log_ratelimit(&s->last_error_log, NS_PER_S))
 		log_peer_errno(LOG_ERROR,
 		    TRACEFILE_FMT ": write %s at %" PRIu64, TRACEFILE_ARGS(tf),

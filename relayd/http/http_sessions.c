@@ -150,7 +150,7 @@ read_wish(struct question *q, const struct evkeyvalq *query)
 	const char *host = evhttp_find_header(query, "host");
 	uint64_t limit = SESSIONS_LIMIT;
 
-	if (query_number(query, "limit", 1, INFO_SESSIONS_MAX, &limit) != OK)
+	if (query_number(query, "limit", 1, INFO_MAX, &limit) != OK)
 		return "limit must be a number from 1 to 1000";
 	if (query_number(query, "after", 0, UINT64_MAX, &q->wish.after) != OK)
 		return "after must be a number";

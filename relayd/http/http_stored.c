@@ -163,7 +163,7 @@ read_list(struct stored_info *i, const struct evkeyvalq *query)
 	const char *path = evhttp_find_header(query, "path");
 	uint64_t limit = STORED_LIMIT;
 
-	if (query_number(query, "limit", 1, STORED_ITEMS_MAX, &limit) != OK)
+	if (query_number(query, "limit", 1, INFO_MAX, &limit) != OK)
 		return "limit must be a number from 1 to 1000";
 	if (query_number(query, "after", 0, UINT64_MAX, &i->after) != OK)
 		return "after must be a number";

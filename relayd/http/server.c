@@ -283,7 +283,7 @@ admit(struct server *s, struct bufferevent *bev)
 		look_again(s);
 		return;
 	}
-	if (log_ratelimit(&s->last_log, 10 * NS_PER_S))
+	if (log_ratelimit(&s->last_log, LOG_AGAIN_NS))
 		log_warn("http port: all %u connections are in use",
 		    s->config.max_clients);
 	stats_refused(PORT_HTTP, REFUSAL_crowded);

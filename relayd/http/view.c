@@ -43,7 +43,7 @@ view_live_requests(unsigned cmd, unsigned status)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < STATS_LIVE_WORKERS_MAX; i++)
+	for (unsigned i = 0; i < LIVE_WORKERS_MAX; i++)
 		n += published_word(
 		    &stats_live_worker(i)->live_requests[cmd][status]);
 	return n;

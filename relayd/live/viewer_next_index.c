@@ -355,7 +355,7 @@ take_packet(struct question *q)
 		skip_missing_file(v, p);
 		return false;
 	case E_NOMEM:
-		if (log_ratelimit(&v->viewers->files.last_log, 10 * NS_PER_S))
+		if (log_ratelimit(&v->viewers->files.last_log, LOG_AGAIN_NS))
 			log_warn("peer=%s viewer waits: no descriptor or "
 				 "memory for stream %s/%s",
 			    v->peer, p->stream->path, p->stream->channel);

@@ -217,7 +217,7 @@ lose_oldest_stream(struct viewer *v)
 	}
 	if (p == NULL)
 		return false;
-	if (log_ratelimit(&v->viewers->last_ended_log, 10 * NS_PER_S))
+	if (log_ratelimit(&v->viewers->last_ended_log, LOG_AGAIN_NS))
 		log_peer(LOG_WARN,
 		    "peer=%s viewer has %u ended streams to read:"
 		    " it misses the rest of %s/%s, and maybe of others",

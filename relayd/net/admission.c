@@ -11,7 +11,6 @@
 #include "relayd/record/control.h"
 #include "relayd/net/descriptors.h"
 
-#define LOG_NS (10 * NS_PER_S)
 /* A host whose connections use less than one part in so many of the share may
  * replace a connection of another host. */
 #define FEW_SHARE 4
@@ -80,7 +79,7 @@ admission_connect(struct desk *d, struct conn *c)
 		return true;
 	stats_refused(conn_port(c), REFUSAL_crowded);
 	victim = is_control ? oldest_control(d) : newest_data_of_others(d, c);
-	if (log_ratelimit(&d->last_admission_log, LOG_NS))
+	if (log_ratelimit(&d->last_admission_log, LOG_AGAIN_NS))
 		log_warn("peer=%s %s connection turned away: %" PRIu64
 			 " wait without a session (--fd-pool-size)",
 		    victim == NULL ? c->peer : victim->peer,
@@ -95,7 +94,7 @@ admission_take_session(struct desk *d, struct conn *c)
 	if (take(c, FDS_SESSIONS))
 		return true;
 	stats_refused(conn_port(c), REFUSAL_descriptors);
-	if (log_ratelimit(&d->last_full_log, LOG_NS))
+	if (log_ratelimit(&d->last_full_log, LOG_AGAIN_NS))
 		log_error("peer=%s %s connection refused: sessions use all of "
 			  "their %" PRIu64 " descriptors (--fd-pool-size)",
 		    c->peer, stats_port_names[conn_port(c)],
@@ -139,11 +138,11 @@ admission_new_session(
 	if (!is_full && account_may_take(&all, of_host, 1))
 		return admission_take_session(d, c);
 	stats_refused(PORT_CONTROL, REFUSAL_descriptors);
-	if (is_full && log_ratelimit(&d->last_full_log, LOG_NS))
+	if (is_full && log_ratelimit(&d->last_full_log, LOG_AGAIN_NS))
 		log_error("peer=%s session refused: the %u sessions "
 			  "need all descriptors (--fd-pool-size)",
 		    c->peer, n);
-	else if (!is_full && log_ratelimit(&d->last_host_log, LOG_NS))
+	else if (!is_full && log_ratelimit(&d->last_host_log, LOG_AGAIN_NS))
 		log_error("peer=%s session refused: its host has %u of %u, and "
 			  "the last %" PRIu64 " are for hosts with less than "
 			  "%u (--fd-pool-size)",

@@ -100,7 +100,7 @@ out_of_descriptors(struct listener *l)
 	const struct timeval pause = { .tv_usec = PAUSE_MS * 1000 };
 	int fd;
 
-	if (log_ratelimit(&l->last_log, 10 * NS_PER_S))
+	if (log_ratelimit(&l->last_log, LOG_AGAIN_NS))
 		log_errno(
 		    LOG_ERROR, "%s port: a connection is turned away", l->name);
 	close(l->spare_fd);

@@ -47,7 +47,7 @@ options_origin(void)
 }
 
 void
-options_origin_text(const struct origin *from, char out[ORIGIN_TEXT_MAX])
+options_origin_text(const struct origin *from, char out[OPTION_TEXT_MAX])
 {
 	static const char *const fixed[] = {
 		[ORIGIN_DEFAULT] = "default",
@@ -55,9 +55,9 @@ options_origin_text(const struct origin *from, char out[ORIGIN_TEXT_MAX])
 	};
 
 	if (from->kind == ORIGIN_FILE)
-		snprintf(out, ORIGIN_TEXT_MAX, "%s:%u", from->name, from->line);
+		snprintf(out, OPTION_TEXT_MAX, "%s:%u", from->name, from->line);
 	else
-		snprintf(out, ORIGIN_TEXT_MAX, "%s",
+		snprintf(out, OPTION_TEXT_MAX, "%s",
 		    from->kind == ORIGIN_VARIABLE ? from->name
 						  : fixed[from->kind]);
 }
@@ -67,7 +67,7 @@ options_where(const struct origin *from, char *out, size_t n)
 {
 	const bool is_named = from->kind == ORIGIN_FILE ||
 			      from->kind == ORIGIN_VARIABLE;
-	char text[ORIGIN_TEXT_MAX];
+	char text[OPTION_TEXT_MAX];
 
 	options_origin_text(from, text);
 	snprintf(out, n, "%s%s", is_named ? text : "", is_named ? ": " : "");

@@ -21,15 +21,14 @@
 #include "common/compiler.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/thread.h"
 #include "relayd/process/listen_url.h"
 #include "relayd/process/sandbox.h"
 
 #define SOCKET_PATH_SIZE 108 /* of struct sockaddr_un */
-#define WORKERS_MAX 64
-#define RUN_FILE_MAX 64 /* of names below the run directory */
+#define RUN_FILE_MAX 64	     /* of names below the run directory */
 #define HTTP_HOSTS_MAX 16
 #define HTTP_HOST_LEN 255
-#define LIVE_WORKERS_MAX 4 /* each serves hundreds of viewers */
 
 /* When data is synced to disk. */
 enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET, SYNC_TIME };
@@ -69,7 +68,6 @@ struct live_window {
 /* With less, even a viewer that keeps up would lose packets. */
 #define LIVE_WINDOW_MIN (UINT64_C(1) << 20)
 #define LIVE_WINDOW_NS_MIN NS_PER_S
-#define LIVE_WINDOW_NS_MAX (UINT64_C(365) * 24 * 3600 * NS_PER_S)
 
 /* On a full disk packets are dropped, or refused to the peer. */
 enum on_full { ON_FULL_LOSE, ON_FULL_REFUSE };

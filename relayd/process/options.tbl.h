@@ -106,7 +106,7 @@ OPTION(MAX_PACKET_SIZE, 0, "max-packet-size", "SIZE",
     SIZE(max_packet_size, 1, PACKET_SIZE_MAX),
     "refuse larger packets [256M]")
 OPTION(INDEX_LOCK_TIMEOUT, 0, "index-lock-timeout", "TIME",
-    TIME(index_lock_timeout_ns, 0, LOCK_TIMEOUT_MAX),
+    TIME(index_lock_timeout_ns, 0, SYNC_TIME_MAX),
     "wait at most TIME for readers of an index file (ms, s, m) [1s]")
 OPTION(SYNC, 0, "sync", "WHEN",
     UNITS(OPTION_TIME_UNITS, SETTING(sync)),

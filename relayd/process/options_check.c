@@ -52,16 +52,16 @@ options_report_as_service(int argc, char **argv)
 }
 
 /* A setting as messages name it, with the place that it is from. */
-#define NAME_SIZE (PATH_MAX + 64)
 
 static const char *
-name_of(const struct options *o, enum option_id id, char out[NAME_SIZE])
+name_of(const struct options *o, enum option_id id, char out[OPTION_TEXT_MAX])
 {
 	size_t len;
 
 	options_where(&o->from[id], out, PATH_MAX + 16);
 	len = strlen(out);
-	snprintf(out + len, NAME_SIZE - len, "--%s", option_rows[id].name);
+	snprintf(
+	    out + len, OPTION_TEXT_MAX - len, "--%s", option_rows[id].name);
 	return out;
 }
 
@@ -70,7 +70,7 @@ name_of(const struct options *o, enum option_id id, char out[NAME_SIZE])
 struct place {
 	const struct listen_url *url;
 	enum option_id id;
-	char name[NAME_SIZE];
+	char name[OPTION_TEXT_MAX];
 	int fd; /* -1: none */
 };
 
@@ -216,7 +216,7 @@ enum status
 options_check(const struct options *o)
 {
 	bool ok = check_addresses(o);
-	char name[NAME_SIZE];
+	char name[OPTION_TEXT_MAX];
 
 	ok &= check_file_path(o->http_path, name_of(o, OPT_HTTP, name));
 	ok &= check_file_path(

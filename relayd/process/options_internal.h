@@ -29,9 +29,8 @@ const struct origin *options_origin(void);
  * variable. Returns E_REFUSED. */
 enum status options_refuse(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-#define ORIGIN_TEXT_MAX (PATH_MAX + 16)
 /* The source of a value as text. */
-void options_origin_text(const struct origin *from, char out[ORIGIN_TEXT_MAX]);
+void options_origin_text(const struct origin *from, char out[OPTION_TEXT_MAX]);
 /* The source of a value for messages: "FILE:LINE: " or "VARIABLE: "; "" for a
  * default or the command line. */
 void options_where(const struct origin *from, char *out, size_t n);

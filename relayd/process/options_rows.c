@@ -13,10 +13,8 @@
 
 /* Both sizes of a packet header are 32 bits wide (streaming 2.2). */
 #define PACKET_SIZE_MAX (UINT64_C(2) * UINT32_MAX)
-#define LOCK_TIMEOUT_MAX (3600 * NS_PER_S)
 #define AGE_MAX (UINT64_C(36500) * 24 * 3600 * NS_PER_S)
 #define FD_POOL_MIN 100
-#define PERCENT_MAX 99
 #define NONE "none"
 
 static enum status
@@ -154,7 +152,7 @@ take_live_window(const struct option_row *r, void *to, const char *arg)
 	/* 64M is a size, 10m a time: letters of sizes are upper case, except
 	 * k. */
 	if (len > 0 && (arg[len - 1] == 's' || arg[len - 1] == 'm')) {
-		if (parse_duration(arg, LIVE_WINDOW_NS_MAX, &w.ns) != OK ||
+		if (parse_duration(arg, AGE_MAX, &w.ns) != OK ||
 		    w.ns < LIVE_WINDOW_NS_MIN)
 			return E_MALFORMED;
 	} else if (strcmp(arg, "off") != 0 &&
@@ -192,7 +190,7 @@ take_keep_free(const struct option_row *r, void *to, const char *arg)
 	(void)r;
 	if (len > 0 && arg[len - 1] == '%') {
 		snprintf(number, sizeof(number), "%.*s", (int)len - 1, arg);
-		if (parse_u64(number, 0, PERCENT_MAX, &k.percent) != OK)
+		if (parse_u64(number, 0, 99, &k.percent) != OK)
 			return E_MALFORMED;
 	} else if (strcmp(arg, NONE) != 0 &&
 		   parse_size(arg, 0, INT64_MAX, &k.bytes) != OK) {

@@ -183,7 +183,7 @@ allow_reload(struct domain *d, const struct sandbox *s)
 static void
 allow_rest(struct domain *d, const struct sandbox *s)
 {
-	for (size_t i = 0; i < SANDBOX_REMOVES_MAX; i++)
+	for (size_t i = 0; i < ARRAY_LEN(s->removes); i++)
 		if (s->removes[i] != NULL && *s->removes[i] != '\0')
 			allow(d, open_parent(s->removes[i]), FS_REMOVE_FILE);
 	/* The log opens a terminal again for each line (common/log.c). */

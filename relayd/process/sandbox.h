@@ -24,15 +24,13 @@ enum sandbox_mode {
  * which rotations require. */
 #define LANDLOCK_ABI_MIN 2
 
-#define SANDBOX_REMOVES_MAX 5
-
 struct sandbox {
 	enum sandbox_mode mode;
 	const char *output; /* absolute */
 	const char *state_dir;
 	int output_fd; /* borrowed */
 	/* Files to remove at the end; NULL or "": none. */
-	const char *removes[SANDBOX_REMOVES_MAX];
+	const char *removes[5];
 	/* Read by a reload: a directory, and a file that may be replaced. */
 	const char *config_dir, *config;
 	const char *log_file; /* opened or created again by a reload */

@@ -22,8 +22,6 @@
 
 /* The first descriptor: SD_LISTEN_FDS_START. */
 #define FIRST_FD 3
-/* There are only four ports. */
-#define SOCKETS_MAX 64
 
 static struct listen_url *
 url_of(struct options *o, const char *name)
@@ -145,11 +143,10 @@ systemd_take_sockets(struct options *o)
 	if (environment_is_secure() || count == NULL ||
 	    !environment_names_us("LISTEN_PID"))
 		return OK;
-	if (parse_u64(count, 0, SOCKETS_MAX, &n) == OK)
+	if (parse_u64(count, 0, INT_MAX, &n) == OK)
 		st = take_all(o, (unsigned)n, names != NULL ? names : "");
 	else {
-		log_error(
-		    "LISTEN_FDS=%s: not a number up to %d", count, SOCKETS_MAX);
+		log_error("LISTEN_FDS=%s: not a number", count);
 		st = E_REFUSED;
 	}
 	(void)unsetenv("LISTEN_PID");

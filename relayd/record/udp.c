@@ -557,8 +557,6 @@ udp_session_destroy(const char *tag, struct session_udp *u)
 
 /* One datagram, from any sender. Datagrams are never answered. */
 
-#define LOG_NS (10 * NS_PER_S)
-
 /* Check a datagram, except for its place in the packet. The token comes before
  * the checksum, so that a sender that does not know the token cannot make the
  * relay read all bytes. */
@@ -606,7 +604,7 @@ log_dropped(struct shard *sh, const struct session *s, enum udp_count what,
 	/* Copies and late datagrams are normal on a network. */
 	if (what == UDP_duplicate || what == UDP_late)
 		return;
-	if (log_ratelimit(last, LOG_NS))
+	if (log_ratelimit(last, LOG_AGAIN_NS))
 		log_peer(LOG_WARN,
 		    "%s datagram of stream %016" PRIx64 " packet %" PRIu64
 		    " dropped: %s",

@@ -159,7 +159,7 @@ lose(struct stream *t, enum loss cause, const struct reorder_loss *loss)
 	} else if (cause == LOSS_disk_full && sh->config.loses_when_full) {
 		sh->figures.packets_without_space += loss->n;
 		remember(w, loss);
-		if (log_ratelimit(&sh->logs.last_full, STREAM_FULL_LOG_NS))
+		if (log_ratelimit(&sh->logs.last_full, LOG_AGAIN_NS))
 			log_error(STREAM_FMT " packets are lost: there is no "
 					     "space on the disk (%" PRIu64
 					     " since the start)",

@@ -25,9 +25,6 @@ struct stream;
 struct stream_info;
 struct tracefile;
 
-/* How often a full disk is logged. */
-#define STREAM_FULL_LOG_NS (10 * NS_PER_S)
-
 /* Packets that were lost on a full disk and are not in .loss.jsonl yet. */
 struct unnoted_loss {
 	struct reorder_loss loss; /* n 0: none */

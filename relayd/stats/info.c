@@ -69,27 +69,32 @@ info_destroy(struct info *i)
 	free(i);
 }
 
-/* One more element of SIZE bytes in *ARRAY, which grows by doubling. */
+void *
+info_grow(void *array, unsigned *n, size_t size)
+{
+	void *grown, **at = array;
+
+	if (*n == 0 || (*n >= 8 && (*n & (*n - 1)) == 0)) {
+		grown = realloc(*at, (*n < 8 ? 8 : 2 * (size_t)*n) * size);
+		if (grown == NULL)
+			return NULL;
+		*at = grown;
+	}
+	return memset((char *)*at + (*n)++ * size, 0, size);
+}
+
 static void *
 one_more(struct info *i, void *array, unsigned *n, unsigned max, size_t size)
 {
-	void *grown, **at = array;
+	void *added;
 
 	if (*n >= max) {
 		i->has_more = true;
 		return NULL;
 	}
-	if (*n == 0 || (*n >= 8 && (*n & (*n - 1)) == 0)) {
-		grown = realloc(*at, (*n < 8 ? 8 : 2 * (size_t)*n) * size);
-		if (grown == NULL) {
-			i->lacks_memory = true;
-			return NULL;
-		}
-		*at = grown;
-	}
-	grown = (char *)*at + (*n)++ * size;
-	memset(grown, 0, size);
-	return grown;
+	added = info_grow(array, n, size);
+	i->lacks_memory |= added == NULL;
+	return added;
 }
 
 struct session_info *
@@ -104,15 +109,15 @@ info_add_session(struct info *i)
 struct stream_info *
 info_add_stream(struct info *i)
 {
-	return one_more(i, &i->streams, &i->n_streams, INFO_PARTS_MAX,
-	    sizeof(i->streams[0]));
+	return one_more(
+	    i, &i->streams, &i->n_streams, INFO_MAX, sizeof(i->streams[0]));
 }
 
 struct viewer_info *
 info_add_viewer(struct info *i)
 {
-	return one_more(i, &i->viewers, &i->n_viewers, INFO_PARTS_MAX,
-	    sizeof(i->viewers[0]));
+	return one_more(
+	    i, &i->viewers, &i->n_viewers, INFO_MAX, sizeof(i->viewers[0]));
 }
 
 char *

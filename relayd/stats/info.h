@@ -15,10 +15,9 @@
 #include "common/status.h"
 #include "relayd/stats/stats.h"
 
-/* Sessions in one answer, and streams or viewers of one session; if there are
- * more, the answer says so. */
-#define INFO_SESSIONS_MAX 1000
-#define INFO_PARTS_MAX 1000
+/* Sessions or directories in one answer, and streams or viewers of one session;
+ * if there are more, the answer says so. */
+#define INFO_MAX 1000
 
 /* What was recorded. */
 struct sums {
@@ -78,7 +77,7 @@ struct info {
 	struct loop *from;     /* where it goes */
 	enum info_wish wish;
 	uint64_t after;	   /* SESSIONS: ids above this one */
-	unsigned limit;	   /* SESSIONS: at most INFO_SESSIONS_MAX */
+	unsigned limit;	   /* SESSIONS: at most INFO_MAX */
 	char host[256];	   /* SESSIONS: only of this host; "": of any */
 	uint64_t id;	   /* SESSION */
 	uint64_t question; /* of whoever asked */
@@ -96,6 +95,9 @@ struct info {
 
 struct info *info_create(void);
 void info_destroy(struct info *i); /* NULL is fine */
+/* One more element of SIZE bytes, all zero, in *ARRAY of *N, which grows by
+ * doubling. NULL: out of memory. */
+void *info_grow(void *array, unsigned *n, size_t size);
 /* Add an element, which owns its strings. NULL: no more fit, or out of memory;
  * I says which. */
 struct session_info *info_add_session(struct info *i);

@@ -6,8 +6,8 @@
 #include "common/clock.h"
 #include "common/compiler.h"
 
-static struct stats workers[STATS_WORKERS_MAX];
-static struct stats live_workers[STATS_LIVE_WORKERS_MAX];
+static struct stats workers[WORKERS_MAX];
+static struct stats live_workers[LIVE_WORKERS_MAX];
 static struct stats acceptor, retention;
 static struct published refusals[STATS_PORTS][REFUSALS];
 static struct published connections[STATS_PORTS];
@@ -58,14 +58,14 @@ histogram_add(struct histogram *h, uint64_t ns)
 struct stats *
 stats_worker(unsigned worker)
 {
-	assert(worker < STATS_WORKERS_MAX);
+	assert(worker < WORKERS_MAX);
 	return &workers[worker];
 }
 
 struct stats *
 stats_live_worker(unsigned worker)
 {
-	assert(worker < STATS_LIVE_WORKERS_MAX);
+	assert(worker < LIVE_WORKERS_MAX);
 	return &live_workers[worker];
 }
 
@@ -87,9 +87,9 @@ stats_sum(enum stats_row row)
 	uint64_t n = published_word(&acceptor.n[row]) +
 		     published_word(&retention.n[row]);
 
-	for (unsigned i = 0; i < STATS_WORKERS_MAX; i++)
+	for (unsigned i = 0; i < WORKERS_MAX; i++)
 		n += published_word(&stats_worker(i)->n[row]);
-	for (unsigned i = 0; i < STATS_LIVE_WORKERS_MAX; i++)
+	for (unsigned i = 0; i < LIVE_WORKERS_MAX; i++)
 		n += published_word(&stats_live_worker(i)->n[row]);
 	return n;
 }

@@ -12,10 +12,8 @@
 
 #include "common/publish.h"
 #include "common/status.h"
+#include "common/thread.h"
 
-/* The most that options allow (relayd/process/options.h). */
-#define STATS_WORKERS_MAX 64
-#define STATS_LIVE_WORKERS_MAX 4
 /* More than commands of the viewer port, and values of their status. */
 #define STATS_LIVE_COMMANDS 10
 #define STATS_LIVE_STATUSES 8

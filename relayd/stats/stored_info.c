@@ -36,45 +36,28 @@ stored_info_destroy(struct stored_info *i)
 	free(i);
 }
 
-static bool
-has_room(struct stored_info *i)
-{
-	const unsigned cap = i->cap == 0 ? 16 : 2 * i->cap;
-	struct stored_item *more;
-
-	if (i->n_items < i->cap)
-		return true;
-	more = realloc(i->items, cap * sizeof(*more));
-	if (more == NULL)
-		return false;
-	i->items = more;
-	i->cap = cap;
-	return true;
-}
-
 bool
 stored_info_add(struct stored_info *i, const struct stored_item *from)
 {
 	struct stored_item *to;
 
-	if (i->n_items >= STORED_ITEMS_MAX) {
+	if (i->n_items >= INFO_MAX) {
 		i->has_more = true;
 		return false;
 	}
-	if (!has_room(i)) {
+	to = info_grow(&i->items, &i->n_items, sizeof(*to));
+	if (to == NULL) {
 		i->st = E_NOMEM;
 		return false;
 	}
-	to = &i->items[i->n_items];
 	*to = *from;
 	to->path = strdup(from->path);
 	to->session = strdup(from->session);
 	to->host = strdup(from->host);
-	if (to->path != NULL && to->session != NULL && to->host != NULL) {
-		i->n_items++;
+	if (to->path != NULL && to->session != NULL && to->host != NULL)
 		return true;
-	}
 	clear(to);
+	i->n_items--;
 	i->st = E_NOMEM;
 	return false;
 }

@@ -12,9 +12,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
-
-/* Directories in one answer; if there are more, the answer says so. */
-#define STORED_ITEMS_MAX 1000
+#include "relayd/stats/info.h"
 
 /* Why a directory was deleted. */
 enum deleted {
@@ -68,7 +66,7 @@ struct stored_info {
 	uint64_t question;	  /* of whoever asked */
 	enum stored_wish wish;
 	uint64_t after; /* LIST */
-	unsigned limit; /* LIST: at most STORED_ITEMS_MAX */
+	unsigned limit; /* LIST: at most INFO_MAX */
 	char host[256]; /* LIST: only of this host; "": of any */
 	char *path;	/* KEEP; LIST: only what is there, and below it, NULL:
 			   anywhere; owned */
@@ -80,7 +78,7 @@ struct stored_info {
 	enum status st;
 	struct stored_figures figures;
 	struct stored_item *items;
-	unsigned n_items, cap;
+	unsigned n_items;
 	bool has_more;
 	bool is_done;		/* VACUUM: nothing more is to be deleted */
 	uint64_t deleted_bytes; /* VACUUM */

@@ -42,7 +42,7 @@ TEST_ROWS(blocks_are_of_the_smallest_class_that_holds, ARRAY_LEN(sizes))
 	slab_put(&p, b);
 	ck_assert_uint_eq(published(&account), 0);
 	ck_assert_uint_eq(p.cached, 0);
-	slab_free_all(&p);
+	slab_trim(&p, 0);
 }
 
 TEST(chains_go_back_whole_and_clean)
@@ -72,7 +72,7 @@ TEST(chains_go_back_whole_and_clean)
 		slab_put(&p, chain);
 	}
 	slab_put(&p, NULL);
-	slab_free_all(&p);
+	slab_trim(&p, 0);
 	ck_assert_uint_eq(p.cached, 0);
 }
 
@@ -88,7 +88,7 @@ TEST(steady_use_does_not_allocate)
 		slab_put(&p, slab_get(&p, 5000));
 	before = fault_count() - before;
 	ck_assert_uint_eq(before, 0);
-	slab_free_all(&p);
+	slab_trim(&p, 0);
 }
 
 TEST(few_small_blocks_are_cached)
@@ -114,7 +114,7 @@ TEST(few_small_blocks_are_cached)
 	slab_put(&p, slab_get(&p, 4096));
 	slab_put(&p, slab_get(&p, 4097));
 	ck_assert_uint_eq(p.cached, 4096 + 16384);
-	slab_free_all(&p);
+	slab_trim(&p, 0);
 	ck_assert_uint_eq(p.cached, 0);
 }
 
@@ -133,7 +133,7 @@ TEST(no_more_is_cached_than_allowed)
 	ck_assert_uint_eq(p.cached, 4096);
 	slab_trim(&p, 0);
 	ck_assert_uint_eq(p.cached, 0);
-	slab_free_all(&p);
+	slab_trim(&p, 0);
 }
 
 TEST(no_memory_counts_nothing)
@@ -147,5 +147,5 @@ TEST(no_memory_counts_nothing)
 	ck_assert(fault_disarm());
 	ck_assert_ptr_null(b);
 	ck_assert_uint_eq(published(&account), 0);
-	slab_free_all(&p);
+	slab_trim(&p, 0);
 }

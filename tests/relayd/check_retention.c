@@ -214,7 +214,7 @@ ask(enum stored_wish wish, const char *path, bool yes)
 	stored_info_destroy(answered);
 	answered = NULL;
 	i->wish = wish;
-	i->limit = STORED_ITEMS_MAX;
+	i->limit = INFO_MAX;
 	i->keeps = i->is_dry = yes;
 	i->path = path == NULL ? NULL : strdup(path);
 	retention_ask(r, i);
