@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/ids.h"
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/dir_registry.h"
@@ -22,6 +24,11 @@
 
 /* How the names of the relay's own files in the output directory begin. */
 #define RELAYS_PREFIX ".tracepulse-"
+/* Suffixes -1, -2, ... that are tried for one name before a random one is used,
+ * and names of one component that may be taken: more cannot be chance. Each
+ * costs system calls. */
+#define SUFFIXES 4
+#define TRIES (2 * SUFFIXES)
 
 static enum status
 new_dir(struct session_dir **out, struct store *store)
@@ -46,24 +53,20 @@ session_dir_show_claim(int fd)
 	(void)fcntl(fd, F_OFD_SETLK, &all);
 }
 
-/* Claim the directory against other relays. IS_NEW: it was just created. */
+/* Claim the directory FD. IS_OURS: it was just created, or sessions of the same
+ * sharers have it, and IS_USED: they have it now. */
 static bool
-take(int fd, bool is_new, const struct dir_claim *c)
+take(int fd, bool is_shared, bool is_ours, bool is_used)
 {
-	struct dir_id id;
-	const bool has_room = is_new ||
-			      (c->may_add && dir_identify(&id, fd) == OK &&
-				  dir_is_same(&id, &c->shared));
-
 	/* Another relay's snapshot sessions have the shared lock, too: only
 	 * the first one of this relay can see that. */
-	if (flock(fd, (c->joins ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 &&
-	    (c->sharers == 0 || flock(fd, LOCK_SH | LOCK_NB) == 0)) {
+	if (flock(fd, (is_used ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 &&
+	    (!is_shared || flock(fd, LOCK_SH | LOCK_NB) == 0)) {
 		session_dir_show_claim(fd);
-		return has_room || dir_is_empty(fd);
+		return is_ours || dir_is_empty(fd);
 	}
 	/* Without locks (NFS), only a new directory is known to be free. */
-	return errno != EWOULDBLOCK && has_room;
+	return errno != EWOULDBLOCK && is_ours;
 }
 
 bool
@@ -94,11 +97,10 @@ has_trace(int fd)
 }
 
 /* The number, from 0 on, of the first folder above PATH, below the host's, that
- * belongs to another relay or a finished session; UINT_MAX: none. FINISHED_AT
- * names one; unless IS_MADE, as this relay created them, the contents show it.
- */
+ * is or was a session's; UINT_MAX: none. IS_MADE: the caller has made PATH, so
+ * only live sessions count. */
 static unsigned
-foreign_folder(int base, const char *path, unsigned finished_at, bool is_made)
+foreign_folder(int base, const char *path, bool is_made)
 {
 	unsigned level = 0, found = UINT_MAX;
 	char name[NAME_MAX + 1];
@@ -117,9 +119,8 @@ foreign_folder(int base, const char *path, unsigned finished_at, bool is_made)
 		if (at != base)
 			close(at);
 		at = fd;
-		if (level == finished_at ||
-		    (level > 0 && (session_dir_has_lock(fd) ||
-				      (!is_made && has_trace(fd)))))
+		if (level > 0 &&
+		    (session_dir_has_lock(fd) || (!is_made && has_trace(fd))))
 			found = level;
 	}
 	if (at != base)
@@ -133,7 +134,7 @@ session_dir_is_foreign(int base, const char *path)
 	bool is_foreign;
 	int fd;
 
-	if (foreign_folder(base, path, UINT_MAX, false) != UINT_MAX)
+	if (foreign_folder(base, path, false) != UINT_MAX)
 		return true;
 	if (dir_open(&fd, base, path) != OK)
 		return false;
@@ -167,80 +168,144 @@ last_level(const char *path)
 	return level;
 }
 
-/* Create the directory of C, and claim it. E_EXISTS: it belongs to another
+/* Create the directory of D, and claim it. E_EXISTS: it belongs to another
  * session. */
 static enum status
-make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
+make_leaf(struct session_dir *d)
 {
-	const char *path = c->path->s;
+	struct output *o = d->output;
+	const char *path = d->path->s;
 	enum status st;
 
 	do {
 		/* The parents usually exist. */
 		st = dir_create(o->fd, path);
-		*is_new = st == OK;
+		d->is_new = st == OK;
 		if (st == E_NOENT)
 			st = dir_create_path(o->fd, path);
 	} while (st == E_NOSPC && reserve_release(&o->reserve));
-	*is_new |= st == OK;
+	d->is_new |= st == OK;
 	if (st == OK || st == E_EXISTS)
-		st = folder_dir_open(out, o->fd, path);
+		st = folder_dir_open(&d->fd, o->fd, path);
 	if (st != OK)
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
-	if (take(*out, *is_new, c))
+	if (take(d->fd, d->sharers != 0, d->is_new, false))
 		return OK;
-	folder_dir_close(*out);
+	folder_dir_close(d->fd);
+	d->fd = -1;
 	return E_EXISTS;
 }
 
-/* Make the directory of C. E_EXISTS: the component *LEVEL is somebody else's.
+/* Make the directory of D. E_EXISTS: the component *LEVEL is somebody else's.
  */
 static enum status
-try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
-    unsigned *level)
+try_path(struct session_dir *d, unsigned *level)
 {
-	const char *path = c->path->s;
+	const int base = d->output->fd;
 	enum status st;
 
-	*level = foreign_folder(o->fd, path, c->finished_at, false);
+	*level = foreign_folder(base, d->path->s, false);
 	if (*level != UINT_MAX)
 		return E_EXISTS;
-	st = make_leaf(o, c, out, is_new);
+	st = make_leaf(d);
 	if (st != OK) {
-		*level = last_level(path);
+		*level = last_level(d->path->s);
 		return st;
 	}
-	/* A relay that claims a folder above from now on sees that it is not
-	 * empty; one that has is seen here. */
-	*level = foreign_folder(o->fd, path, UINT_MAX, true);
+	/* Whoever claims a folder above from now on sees that it is not empty;
+	 * one who has is seen here. */
+	*level = foreign_folder(base, d->path->s, true);
 	if (*level == UINT_MAX)
 		return OK;
-	folder_dir_close(*out);
-	if (*is_new)
-		(void)dir_remove(o->fd, path);
+	folder_dir_close(d->fd);
+	d->fd = -1;
+	if (d->is_new)
+		(void)dir_remove(base, d->path->s);
 	return E_EXISTS;
 }
 
-/* The same, with other names while they are taken. */
+/* Give component LEVEL of the path the suffix of try K, from 1 on; components
+ * below it are as they were wanted. */
 static enum status
-make_dir(struct output *o, struct dir_claim *c, int *out, bool *is_new)
+add_suffix(struct session_dir *d, unsigned level, unsigned k)
 {
-	struct dir_id id;
-	unsigned level;
+	const char *now = d->path->s, *wanted = d->wanted->s;
+	char text[RELPATH_MAX + 16], suffix[16];
+	struct relpath *path;
 	enum status st;
+	size_t n;
 
-	do {
-		st = try_path(o, c, out, is_new, &level);
-		if (st == OK) {
-			if (dir_identify(&id, *out) == OK)
-				dir_claim_settled(c, &id);
-			return OK;
-		}
-		if (st == E_EXISTS)
-			st = dir_claim_avoid(c, level);
-	} while (st == OK);
-	*out = -1;
+	for (; level > 0; level--) {
+		now = strchr(now, '/') + 1;
+		wanted = strchr(wanted, '/') + 1;
+	}
+	if (k > SUFFIXES)
+		snprintf(suffix, sizeof(suffix), "-%08" PRIx32,
+		    (uint32_t)ids_random());
+	else
+		snprintf(suffix, sizeof(suffix), "-%u", k);
+	n = strcspn(wanted, "/");
+	if (n + strlen(suffix) > NAME_MAX ||
+	    (size_t)snprintf(text, sizeof(text), "%.*s%.*s%s%s",
+		(int)(now - d->path->s), d->path->s, (int)n, wanted, suffix,
+		wanted + n) >= sizeof(text))
+		return E_LIMIT;
+	st = relpath_parse(&path, (struct span){ text, strlen(text) });
+	if (st != OK)
+		return st == E_MALFORMED ? E_LIMIT : st;
+	relpath_free(d->path);
+	d->path = path;
+	return OK;
+}
+
+/* Make a directory at the wanted path, or beside it while that is taken. */
+static enum status
+make_dir(struct session_dir *d)
+{
+	unsigned level, last = UINT_MAX, tries = 0;
+	enum status st = relpath_dup(&d->path, d->wanted);
+
+	if (st != OK)
+		return st;
+	while ((st = try_path(d, &level)) == E_EXISTS) {
+		tries = level == last ? tries + 1 : 1;
+		last = level;
+		st = tries > TRIES ? E_LIMIT : add_suffix(d, level, tries);
+		if (st != OK)
+			break;
+	}
 	return st;
+}
+
+/* Use the directory that sessions of the same sharers have, if it is still
+ * there. */
+static bool
+join(struct session_dir *d)
+{
+	struct shared_dir *s;
+	struct dir_id id;
+	bool is_used;
+
+	if (d->sharers == 0)
+		return false;
+	s = dir_registry_share(d->store->config.registry, &d->output->id,
+	    d->wanted, d->sharers, &is_used);
+	if (s == NULL)
+		return false;
+	if (folder_dir_open(&d->fd, d->output->fd, s->path) == OK) {
+		if (dir_identify(&id, d->fd) == OK &&
+		    dir_is_same(&id, &s->id) &&
+		    take(d->fd, true, true, is_used) &&
+		    relpath_parse(&d->path,
+			(struct span){ s->path, strlen(s->path) }) == OK) {
+			d->shared = s;
+			return true;
+		}
+		folder_dir_close(d->fd);
+		d->fd = -1;
+	}
+	dir_registry_leave(s);
+	return false;
 }
 
 static void
@@ -250,25 +315,32 @@ log_failure(const struct relpath *wanted, enum status st)
 		errno = ENOMEM;
 	if (st == E_LIMIT)
 		log_peer(LOG_ERROR,
-		    "session directory %s: its name is too long", wanted->s);
-	else if (st != E_LATER)
+		    "session directory %s: taken, and so are the names beside "
+		    "it, or they are too long",
+		    wanted->s);
+	else
 		log_peer_errno(LOG_ERROR, "session directory %s", wanted->s);
 }
 
 static enum status
 find_place(struct session_dir *d, const struct relpath *wanted)
 {
-	enum status st = OK;
+	struct dir_registry *r = d->store->config.registry;
+	enum status st = relpath_dup(&d->wanted, wanted);
+	struct dir_id id;
 
-	if (d->wanted == NULL)
-		st = relpath_dup(&d->wanted, wanted);
-	if (st == OK && d->claim == NULL)
-		st = dir_registry_claim(&d->claim, d->store->config.registry,
-		    &d->output->id, wanted, DIR_CLAIM_BESIDE, d->sharers);
-	if (st == OK)
-		st = make_dir(d->output, d->claim, &d->fd, &d->is_new);
-	if (st == OK)
-		st = relpath_dup(&d->path, d->claim->path);
+	if (st == OK && !join(d)) {
+		st = make_dir(d);
+		if (st == OK && (d->sharers != 0 || !d->is_new) &&
+		    dir_identify(&id, d->fd) == OK) {
+			/* It may be an empty one of snapshot sessions. */
+			dir_registry_unshare(r, &id);
+			if (d->sharers != 0)
+				d->shared = dir_registry_remember(r,
+				    &d->output->id, wanted, d->sharers, d->path,
+				    &id);
+		}
+	}
 	d->journal_root.path = d->path;
 	return st;
 }
@@ -371,21 +443,9 @@ make_again(struct session_dir *d)
 	if (new_dir(&next, d->store) != OK)
 		return E_NOMEM;
 	next->sharers = d->sharers;
-	/* The path is still claimed. */
-	if (next->output == d->output) {
-		next->claim = d->claim;
-		d->claim = NULL;
-	}
-	/* Packets cannot wait for a later cycle: wait for the tree. */
-	do {
-		st = find_place(next, d->wanted);
-	} while (st == E_LATER);
+	st = find_place(next, d->wanted);
 	if (st != OK) {
 		log_failure(d->path, st);
-		if (d->claim == NULL) {
-			d->claim = next->claim;
-			next->claim = NULL;
-		}
 		session_dir_put(next);
 		return st;
 	}
@@ -469,7 +529,8 @@ session_dir_put(struct session_dir *d)
 	}
 	forget_note(d);
 	session_dir_put(d->next);
-	dir_claim_release(d->claim);
+	/* After its lock is gone. */
+	dir_registry_leave(d->shared);
 	output_put(d->output);
 	relpath_free(d->wanted);
 	relpath_free(d->path);

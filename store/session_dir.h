@@ -2,11 +2,10 @@
 /*
  * The directory of a session (streaming 5.2), claimed so that no other session
  * writes there: existing files are never truncated, and never mixed with those
- * of another session. Within this process the claim is in the tree of
- * directories (store/dir_registry.h). Other relays see a flock(2) on the
- * directory, exclusive, or shared by the snapshot sessions of one relay; it
- * ends with the process. Where directories cannot be locked, a session gets a
- * new one.
+ * of another session. The claim is a flock(2) on the directory, exclusive, or
+ * shared by the snapshot sessions of one relay; other sessions of this relay
+ * and of others see it, and it ends with the process. Where directories cannot
+ * be locked, a session gets a new one.
  *
  * Owned by one worker: get and put are not for other threads.
  */
@@ -21,9 +20,9 @@
 #include "common/status.h"
 #include "store/journal.h"
 
-struct dir_claim;
 struct folder_base;
 struct output;
+struct shared_dir;
 struct store;
 struct stored_dir;
 
@@ -35,8 +34,8 @@ struct session_dir {
 	struct relpath *path; /* the same, or with a suffix; NULL: the output
 				 directory itself (peers before 2.11) */
 	uint64_t sharers;     /* not 0: snapshot sessions share it */
-	struct dir_claim *claim;
-	bool is_new; /* it did not exist before */
+	struct shared_dir *shared; /* if SHARERS have it; or NULL */
+	bool is_new;		   /* it did not exist before */
 	/* What session_dir_note() reported; NULL: nothing. */
 	struct stored_dir *stored;
 	char *host, *session;
@@ -55,18 +54,18 @@ struct session_dir {
  * session's directory gets a suffix first. SHARERS, not 0, stands for a peer,
  * host and session name: its snapshot sessions share a directory, also one that
  * an earlier one has made, as their chunks have names of their own; 0: it is
- * for one session. E_IO, E_NOMEM, E_LIMIT (a name is too long); E_LATER: call
- * it again in the next turn.
+ * for one session. E_IO, E_NOMEM, E_LIMIT (a name is too long, or all that are
+ * tried are taken).
  */
 enum status session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, uint64_t sharers) MUST_CHECK;
 
 /*
  * *D is a reference. If somebody removed the directory, it is made again at its
- * path (with one more suffix, if that is taken by now). *D becomes a reference
+ * wanted path (with a suffix, if that is taken by now). *D becomes a reference
  * to the new directory, which is the same for all callers. E_IO, E_NOMEM,
- * E_LIMIT, not E_LATER: *D is left as it was. Files that are open in the old
- * directory stay there.
+ * E_LIMIT: *D is left as it was. Files that are open in the old directory stay
+ * there.
  */
 enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 

@@ -66,8 +66,8 @@ claim(struct old_root *r, const struct session *s)
 	const int base = chunk_fd(s->current);
 	enum status st;
 
-	st = dir_registry_claim(&r->claim, s->shard->store->config.registry,
-	    &s->dir->output->id, r->path, DIR_CLAIM_EXACT, 0);
+	st = dir_registry_check(
+	    s->shard->store->config.registry, &s->dir->output->id, r->path->s);
 	if (st == OK && session_dir_is_foreign(base, r->path->s))
 		st = E_EXISTS;
 	if (st == OK)
@@ -122,7 +122,6 @@ old_root_enter(struct session *s, const struct relpath *path)
 	if (st == OK)
 		st = claim(r, s);
 	if (st != OK) {
-		dir_claim_release(r->claim);
 		relpath_free(r->path);
 		free(r);
 		return st;
@@ -144,7 +143,6 @@ old_root_leave(struct session *s)
 		return;
 	list_del(&r->node);
 	folder_dir_close(r->fd);
-	dir_claim_release(r->claim);
 	relpath_free(r->path);
 	free(r);
 }

@@ -117,7 +117,7 @@ TEST(two_claims_do_not_meet)
 	expect("h/snap", 0, "h/snap-1");
 	expect("h/snap", OTHER_SNAPSHOT, "h/snap-1");
 	session_dir_put(session_dir_get(a));
-	expect("h/snap", 0, "h/snap-2");
+	expect("h/snap", 0, "h/snap-1");
 	session_dir_put(a);
 	session_dir_put(b);
 	expect("h/snap", 0, "h/snap");
@@ -149,7 +149,8 @@ TEST_ROWS(nor_do_those_of_two_processes, 2)
 	close(done[0]);
 	close(done[1]);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	expect("h/s", sharers, "h/s");
+	/* Snapshots stay where they are. */
+	expect("h/s", sharers, sharers != 0 ? "h/s-1" : "h/s");
 }
 
 /* PATH, and what it is in. */
@@ -181,6 +182,11 @@ TEST(only_its_own_snapshots_are_added)
 	expect("h/s", OTHER_SNAPSHOT, "h/s-1");
 	expect("h/s", 0, "h/s-2");
 	expect("h/s", SNAPSHOT, "h/s");
+	/* Empty, and then another session's. */
+	expect("h/e", SNAPSHOT, "h/e");
+	expect("h/e", 0, "h/e");
+	make_folders("h/e/ust");
+	expect("h/e", SNAPSHOT, "h/e-1");
 	make_folders("h/finished/ust");
 	expect("h/finished", SNAPSHOT, "h/finished-1");
 	scratch_remove("h/s");
