@@ -83,28 +83,28 @@ answer(struct relay *r, uint32_t cmd)
 	case RELAY_CMD_send_index:
 		tell(r, 'i');
 		r->indexes++;
-		relay_reply_code(&r->out, RELAY_OK);
+		buf_u32(&r->out, RELAY_OK);
 		break;
 	case RELAY_CMD_begin_data_pending:
 		tell(r, '(');
-		relay_reply_code(&r->out, RELAY_OK);
+		buf_u32(&r->out, RELAY_OK);
 		break;
 	case RELAY_CMD_data_pending:
 		tell(r, 'p');
-		relay_reply_code(&r->out, 0);
+		buf_u32(&r->out, 0);
 		break;
 	case RELAY_CMD_quiescent_control:
 		tell(r, 'q');
-		relay_reply_code(&r->out, RELAY_OK);
+		buf_u32(&r->out, RELAY_OK);
 		break;
 	case RELAY_CMD_end_data_pending:
 		tell(r, ')');
-		relay_reply_code(&r->out, r->rounds++ < PENDING_ROUNDS);
+		buf_u32(&r->out, r->rounds++ < PENDING_ROUNDS);
 		break;
 	case RELAY_CMD_close_stream:
 		tell(r, 'x');
 		r->closed++;
-		relay_reply_code(&r->out, RELAY_OK);
+		buf_u32(&r->out, RELAY_OK);
 		break;
 	case RELAY_CMD_close_trace_chunk:
 		tell(r, 'C');
@@ -112,7 +112,7 @@ answer(struct relay *r, uint32_t cmd)
 		break;
 	default:
 		tell(r, cmd == RELAY_CMD_streams_sent ? 'S' : 'c');
-		relay_reply_code(&r->out, RELAY_OK);
+		buf_u32(&r->out, RELAY_OK);
 	}
 }
 
