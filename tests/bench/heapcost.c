@@ -4,7 +4,6 @@
  * comes out in its turn. Packets arrive in blocks of DEPTH numbers, shuffled,
  * the one whose turn it is last: so many wait, then all leave.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,11 +14,10 @@
 #include "common/publish.h"
 #include "store/reorder.h"
 #include "tests/bench/mix.h"
-#include "tests/bench/number.h"
 #include "tests/bench/program.h"
 
 /* Of a packet: enough to tell it by. */
-#define SIZE 64
+#define BYTES 64
 /* Bytes that are kept for reuse: as a worker of the relay does. */
 #define CACHED (16 * 1024 * 1024)
 
@@ -31,25 +29,19 @@ struct bench {
 	struct reorder reorder;
 	uint64_t left;	  /* packets that came out */
 	uint64_t deepest; /* packets that waited */
+	bool is_json;	  /* it is, always */
 };
 
-static const struct option long_options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "depth", required_argument, NULL, 'd' },
-	{ "packets", required_argument, NULL, 'p' },
-	{ "seed", required_argument, NULL, 's' },
-	{ "json", no_argument, NULL, 'j' },
-	{ NULL, 0, NULL, 0 },
+#define OPTIONS_TABLE "tests/bench/heapcost.tbl.h"
+#define OPTIONS_STRUCT struct bench
+#include "common/option_rows.h"
+
+static const struct option_table table = {
+	.program = "heapcost",
+	.usage = "heapcost [OPTION]...\n",
+	.rows = rows,
+	.n = N_OPTIONS,
 };
-
-static const char help[] =
-    "usage: heapcost [OPTION]...\n"
-    "\n"
-    "  --depth=N     packets that wait for their turn at most [64]\n"
-    "  --packets=N   at least so many [1000000]\n"
-    "  --seed=N      of the order in which they come [1]\n"
-    "  --json        print one JSON object; it is printed anyway\n";
-
 static _Noreturn void
 fail(const char *what, uint64_t number)
 {
@@ -87,14 +79,14 @@ insert(struct bench *b, uint64_t number)
 {
 	const struct index_record rec = { .packet_seq_num = ~number };
 	struct packet *p = packet_create(&b->pool, number);
-	uint64_t bytes[SIZE / sizeof(uint64_t)];
+	uint64_t bytes[BYTES / sizeof(uint64_t)];
 
 	if (p == NULL)
 		fail("out of memory", number);
-	for (unsigned i = 0; i < SIZE / sizeof(uint64_t); i++)
+	for (unsigned i = 0; i < BYTES / sizeof(uint64_t); i++)
 		bytes[i] = number + i;
-	p->size = SIZE;
-	if (packet_copy(&b->pool, p, bytes, SIZE) != SIZE)
+	p->size = BYTES;
+	if (packet_copy(&b->pool, p, bytes, BYTES) != BYTES)
 		fail("out of memory", number);
 	if (reorder_data(&b->reorder, p) != OK ||
 	    reorder_record(&b->reorder, number, &rec) != OK)
@@ -105,12 +97,12 @@ insert(struct bench *b, uint64_t number)
 static void
 commit(struct bench *b)
 {
-	uint64_t bytes[SIZE / sizeof(uint64_t)];
+	uint64_t bytes[BYTES / sizeof(uint64_t)];
 	struct packet *p;
 
 	while ((p = reorder_pop(&b->reorder)) != NULL) {
-		memcpy(bytes, p->blocks->mem, SIZE);
-		for (unsigned i = 0; i < SIZE / sizeof(uint64_t); i++)
+		memcpy(bytes, p->blocks->mem, BYTES);
+		for (unsigned i = 0; i < BYTES / sizeof(uint64_t); i++)
 			if (bytes[i] != b->left + i)
 				fail("not its bytes", b->left);
 		if (p->net_seq != b->left || p->rec.packet_seq_num != ~b->left)
@@ -152,42 +144,13 @@ run(struct bench *b)
 	return ns;
 }
 
-static void
-parse(struct bench *b, int argc, char **argv)
-{
-	int opt;
-
-	*b = (struct bench){ .depth = 64, .packets = 1000000, .seed = 1 };
-	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
-		switch (opt) {
-		case 'h':
-			fputs(help, stdout);
-			exit(0);
-		case 'd':
-			b->depth = number_parse(optarg, 1, 65536);
-			break;
-		case 'p':
-			b->packets = number_parse(optarg, 1, UINT32_MAX);
-			break;
-		case 's':
-			b->seed = number_parse(optarg, 0, UINT32_MAX);
-			break;
-		case 'j':
-			break;
-		default:
-			exit(2);
-		}
-	if (optind < argc)
-		program_bad_usage("%s: not an option", argv[optind]);
-}
-
 int
 main(int argc, char **argv)
 {
-	struct bench b;
+	struct bench b = { .depth = 64, .packets = 1000000, .seed = 1 };
 	double ns;
 
-	parse(&b, argc, argv);
+	program_options(&table, &b, argc, argv);
 	b.order = calloc(b.depth, sizeof(*b.order));
 	if (b.order == NULL)
 		fail("out of memory", 0);

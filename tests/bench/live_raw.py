@@ -14,8 +14,8 @@ MIB = 1 << 20
 def attach(options, name):
     """ms of the relay's time to attach: LIST_SESSIONS, ATTACH_SESSION and
     GET_METADATA, as a viewer waits for them"""
-    load = {"streams": 4, "packets": 5, "size": "4k", "beacon": 1000}
-    view = {"streams": 4, "packets": 5, "size": "4k"}
+    load = {"streams": 4, "packets": 5, "size": 4096, "beacon": 1000}
+    view = {"streams": 4, "packets": 5, "size": 4096}
     with Server(name, options) as server, server.background(load):
         said = [server.view(view) for _ in range(5)]
     return {"value": statistics.median(s["begin_us"]["p100"] / 1e3
@@ -66,7 +66,7 @@ def give_8_4k(options, name):
 def stopped_viewer(options, name):
     """p99 of writers' index round trip with a viewer stopped in mid-packet,
     as a multiple of that without"""
-    shape = {"streams": 2, "size": "256k", "packets": 250}
+    shape = {"streams": 2, "size": 262144, "packets": 250}
     load = dict(shape, beacon=1000, rate=100, outstanding=4)
     p99 = {}
     for is_stopped in (False, True):
@@ -88,7 +88,7 @@ def answers(options, name, shape, view):
     """What a viewer that polls says of a session of 200 packets a second,
     beside 100 idle ones; the reference never makes it wait"""
     idle = {"sessions": 100, "first": 1, "streams": 2, "packets": 1,
-            "size": "4k", "beacon": 1000}
+            "size": 4096, "beacon": 1000}
     with Server(name, options) as server, server.background(idle):
         sent = server.dir + "/sent"
         with open(sent, "wb") as f:
@@ -102,7 +102,7 @@ def late_answer(options, name):
     """ms at the 99th percentile from an index sent to the answer that
     announces it to a viewer that waits, beside 100 idle sessions"""
     said = answers(options, name,
-                   {"streams": 1, "size": "4k", "packets": 1000}, {})
+                   {"streams": 1, "size": 4096, "packets": 1000}, {})
     return {"value": said["latency_us"]["p99"] / 1e3,
             "p50_ms": said["latency_us"]["p50"] / 1e3,
             "max_ms": said["latency_us"]["p100"] / 1e3,
@@ -113,13 +113,13 @@ def in_turn(options, name):
     """ms from an index sent to the answer that announces it to a viewer that
     asks 8 streams in turn, with a pause of 1 ms; median"""
     said = answers(options, name,
-                   {"streams": 8, "size": "4k", "packets": 100}, {"pause": 1})
+                   {"streams": 8, "size": 4096, "packets": 100}, {"pause": 1})
     return {"value": said["latency_us"]["p50"] / 1e3,
             "p99_ms": said["latency_us"]["p99"] / 1e3,
             "requests": said["requests"]}
 
 
-IDLE = {"sessions": 1000, "streams": 4, "packets": 1, "size": "4k",
+IDLE = {"sessions": 1000, "streams": 4, "packets": 1, "size": 4096,
         "beacon": 1000}
 
 
@@ -156,7 +156,7 @@ def start(options, name):
 def attached(options, name):
     """KiB of memory for each of 1,000 viewers attached to one session, as
     they wait for news"""
-    shape = {"streams": 2, "packets": 5, "size": "4k"}
+    shape = {"streams": 2, "packets": 5, "size": 4096}
     with Server(name, options) as server, ThreadPoolExecutor() as beside:
         with server.background(dict(shape, beacon=1000)):
             server.view(shape)

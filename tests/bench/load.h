@@ -13,14 +13,16 @@
 
 struct load_options {
 	struct shape shape;
-	struct url url;	      /* port 0: not given */
-	bool is_raw;	      /* no control: to a plain sink */
-	bool is_udp;	      /* packets as datagrams, resent when lost */
-	uint32_t fragment;    /* bytes of a datagram; 0: default */
-	unsigned outstanding; /* indexes sent, not answered */
-	unsigned beacon_ms;   /* 0: not live */
-	uint64_t rate;	      /* packets/s of a session; 0: free */
-	unsigned hold_ms;     /* wait before the end, connections open */
+	const char *host;
+	unsigned control, data; /* ports; 0: not given */
+	unsigned raw;		/* no control: to a plain sink */
+	struct url url;		/* of these */
+	bool is_udp;		/* packets as datagrams, resent when lost */
+	uint32_t fragment;	/* bytes of a datagram; 0: default */
+	unsigned outstanding;	/* indexes sent, not answered */
+	unsigned beacon_ms;	/* 0: not live */
+	uint64_t rate;		/* packets/s of a session; 0: free */
+	unsigned hold_ms;	/* wait before the end, connections open */
 	/* Session 0's packets in the order of its data connection: when their
 	 * index was sent, clock_now_ns(); 0: not yet. NULL: not wanted. */
 	uint64_t *sent;

@@ -107,7 +107,7 @@ main(int argc, char **argv)
 	program_raise_descriptors();
 	if (o.sent_path != NULL)
 		o.sent = map_sent(&o);
-	if (o.is_raw)
+	if (o.raw != 0)
 		load_run_raw(&o, &r);
 	else if (o.url.control != 0)
 		load_run(&o, &r);

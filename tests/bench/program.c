@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/bench/program.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,6 +36,29 @@ program_bad_usage(const char *fmt, ...)
 	say(fmt, ap, " (--help says more)\n");
 	va_end(ap);
 	exit(2);
+}
+
+void
+program_options(const struct option_table *t, void *o, int argc, char **argv)
+{
+	struct option_words words;
+
+	if (option_parse(t, o, argc, argv, &words) != OK)
+		exit(2);
+	if (words.is_done)
+		exit(0);
+	if (words.first < argc)
+		program_bad_usage("%s: not an option", argv[words.first]);
+}
+
+struct in_addr
+program_address(const char *text)
+{
+	struct in_addr a;
+
+	if (inet_pton(AF_INET, text, &a) != 1)
+		program_bad_usage("%s: not an IPv4 address", text);
+	return a;
 }
 
 void

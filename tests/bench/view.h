@@ -12,14 +12,16 @@
 
 struct view_options {
 	struct shape shape; /* what loadgen was told */
-	struct sockaddr_in relay;
-	unsigned viewers;     /* number N watches session N % sessions */
-	bool is_last;	      /* seek LAST, else BEGINNING */
-	uint32_t piece;	      /* most bytes of one GET_PACKET; 0: all */
-	unsigned pause_ms;    /* after "nothing new" */
-	unsigned stay_ms;     /* go on asking after the last packet */
-	unsigned stall_ms;    /* stop in the middle of the first packet */
-	const uint64_t *sent; /* loadgen --sent: when, by packet; or NULL */
+	const char *host;
+	unsigned live;		  /* the port */
+	struct sockaddr_in relay; /* of these */
+	unsigned viewers;	  /* number N watches session N % sessions */
+	bool is_last;		  /* seek LAST, else BEGINNING */
+	unsigned piece;		  /* most bytes of one GET_PACKET; 0: all */
+	unsigned pause_ms;	  /* after "nothing new" */
+	unsigned stay_ms;	  /* go on asking after the last packet */
+	unsigned stall_ms;	  /* stop in the middle of the first packet */
+	const uint64_t *sent;	  /* loadgen --sent: when, by packet; or NULL */
 	const char *sent_path;
 	bool is_json;
 };
