@@ -6,7 +6,7 @@ import re
 
 IS_TEST = re.compile(r"tests/\w+/check_\w+\.(?:c|py)")
 REPLAY = re.compile(r"tests/replay/\w+\.py")
-HAS_CASES = re.compile(r"\brelay\.run\(")
+HAS_CASES = re.compile(r"\brelay\.(?:main|run)\(")
 
 ASSIGNED = re.compile(r"^(\w+) *\+?= *(.*)", re.M)
 VARIABLE = re.compile(r"\$\((\w+)\)")

@@ -66,7 +66,7 @@ scratch_exists(const char *name)
 const char *
 scratch_read(const char *name)
 {
-	static char text[256];
+	static char text[4096];
 	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 

@@ -462,7 +462,7 @@ def sessions_of_one_name():
     judge(row)
 
 
-def sessions_begun_first():
+def _sessions_begun_first():
     """For each request of a bystander: how many sessions of deep paths began
     before its reply was read."""
     with relay.Daemon(workers=1) as daemon:
@@ -494,7 +494,7 @@ def sessions_of_deep_paths():
     one such session in each turn, not for several. On a busy machine the relay
     runs on before it is paused: one good try is enough."""
     for _ in range(TRIES):
-        waits = sessions_begun_first()
+        waits = _sessions_begun_first()
         if waits[len(waits) // 2] < 4:
             return
     raise relay.Failed(f"sessions that began first: {waits}")
@@ -624,10 +624,10 @@ def many_write_little_at_the_end():
 
 def files_of_datagrams_at_the_end():
     """Packets over UDP, each a file, behind one that is missing."""
-    ends_in_time(files_of_datagrams)
+    ends_in_time(_files_of_datagrams)
 
 
-def files_of_datagrams():
+def _files_of_datagrams():
     """The seconds that their end took."""
     n = 900
     with relay.Daemon("--udp-port=data", workers=1) as daemon:
@@ -650,17 +650,5 @@ def files_of_datagrams():
         return took
 
 
-CASES = [begin_data_pending, add_stream, add_stream_live, ring_of_tiny_files,
-         ring_without_records, gaps_tcp, gaps_udp, pieces_udp, streams_udp,
-         only_packets_udp, deletion, rotation_of_many, end_of_many_streams,
-         empty_datagrams, lies_udp, unread_replies, holes_udp,
-         full_sockets_at_the_end,
-         many_rings, large_metadata, end_of_many_that_wait, viewers,
-         large_replies_to_viewers, requests_of_who_leaves,
-         sessions_of_taken_paths, sessions_of_one_name,
-         sessions_of_deep_paths, synced_packets,
-         synced_files, packets_begun, every_command, whole_packets_are_written_at_the_end,
-         many_write_little_at_the_end, files_of_datagrams_at_the_end]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -53,9 +53,7 @@ def an_idle_session_is_small():
             s.finish()
 
 
-CASES = [an_idle_session_is_small]
-
 if __name__ == "__main__":
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -350,12 +350,8 @@ def fill_up(daemon):
     check(0 < lines < 5, f"{lines} lines of log for one full disk")
 
 
-CASES = [killed_at_any_instant, killed_between_short_sessions,
-         stopped_at_any_instant,
-         peers_killed_at_any_instant, a_full_disk, a_disk_that_was_full]
-
 if __name__ == "__main__":
     chosen = sys.argv[1:]
     if chosen[:1] == ["--times"]:
         times, chosen = int(chosen[1]), chosen[2:]
-    sys.exit(relay.run(CASES, chosen))
+    sys.exit(relay.main(chosen))

@@ -262,10 +262,5 @@ def ended_sessions_of_viewers():
             v.close()
 
 
-CASES = [many_folders_take_no_descriptors, packets_of_closed_files,
-         one_host_leaves_room_for_others,
-         sessions_that_linger_count, data_connections_of_a_session,
-         chunks_of_a_session, ended_sessions_of_viewers]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -375,8 +375,5 @@ def nothing_is_left():
     small_disk.run(leaves_nothing)
 
 
-CASES = [a_full_disk_ends_no_session, streams_without_inodes, metadata_waits,
-         many_streams_wait, a_rotation, a_crash, nothing_is_left]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

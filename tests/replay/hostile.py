@@ -821,17 +821,5 @@ def nothing_behind_a_refusal():
             c.close()
 
 
-CASES = [rows_before_a_session, rows_in_a_session, old_peers,
-         clear_disallowed, stream_without_chunk, ring_of_size_without_count,
-         named_chunk_is_archived, data_beyond_the_rotation_point,
-         out_of_descriptors, headers_cost_nothing, padding_costs_nothing,
-         foreign_handles, failing_rename_is_told, empty_packet_is_complete,
-         same_directory_twice, planted_links,
-         refused_stream_does_not_stop_a_rotation,
-         foreign_files_outlive_a_clear, silence_in_mid_message,
-         refused_and_lingering, dribble, flood_of_requests, flood_unread,
-         data_without_indexes, stop_with_halves_pending, connect_and_vanish,
-         nothing_behind_a_refusal]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))
+    sys.exit(relay.main(at_once=4))

@@ -510,14 +510,14 @@ def stop_with_viewers():
         s.check()
 
 
-def few():
+def _few():
     resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600))
 
 
 def a_crowd_of_viewers():
     """They are turned away before writers lack descriptors; who is there is
     served."""
-    with relay.Daemon(limit=few) as daemon, bystanders(daemon) as good:
+    with relay.Daemon(limit=_few) as daemon, bystanders(daemon) as good:
         crowd = [Viewer(daemon) for _ in range(150)]
         good.step()
         for v in crowd[:25]:
@@ -694,16 +694,5 @@ def several_live_workers():
             w.finish()
 
 
-CASES = [packets_beyond_the_file, foreign_ids,
-         nothing_without_a_viewer_session, no_connect_first, versions,
-         unknown_commands, complaints_without_end,
-         data_size_is_not_believed, half_requests, one_byte_at_a_time,
-         requests_in_one_segment, flood_unread,
-         packets_that_are_not_read, the_unread_are_closed,
-         listing_of_1000_sessions, attach_and_vanish, held_and_vanish,
-         stop_with_viewers, a_crowd_of_viewers, no_descriptor_for_a_file,
-         viewers_per_session, places_among_workers, replies_held_or_not,
-         several_live_workers]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))
+    sys.exit(relay.main(at_once=4))

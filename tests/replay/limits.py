@@ -100,7 +100,7 @@ def hoard_of(daemon, i):
     return s
 
 
-def fill_memory():
+def _fill_memory():
     """What a packet of a bystander took at most, without waits for a CPU."""
     with relay.Daemon("--max-memory", "32M", workers=1) as daemon:
         bystander = Bystander(daemon)
@@ -132,7 +132,7 @@ def memory_that_others_fill():
     """Sessions that hold packets without records keep nobody from recording,
     and give the oldest of them up. The best of some tries counts."""
     for _ in range(TRIES):
-        worst = fill_memory()
+        worst = _fill_memory()
         if worst < WORST:
             return
     raise relay.Failed(f"a packet of the bystander took {worst:.2f} s")
@@ -334,13 +334,5 @@ def folders_without_end():
             s.control.add_stream("c", "ust/more")
 
 
-CASES = [empty_packets_count, tiny_packets_count, records_of_many_streams,
-         memory_that_others_fill, halves_that_others_have_begun,
-         metadata_of_a_peer_that_resets,
-         streams_that_no_viewer_reads,
-         streams_without_end, closed_streams_without_end,
-         folders_without_end,
-         replies_that_nobody_reads]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

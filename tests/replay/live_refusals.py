@@ -193,4 +193,4 @@ def recorded_refusals():
 
 
 if __name__ == "__main__":
-    sys.exit(relay.run([recorded_refusals]))
+    sys.exit(relay.main())

@@ -401,11 +401,5 @@ def metadata_alone_ends_unseen():
         v.close()
 
 
-CASES = [peers_before_2_11, sessions_of_one_name,
-         replies_wait_for_no_acknowledgement, requests_in_any_order,
-         what_is_listed, a_publication_lets_go_at_once,
-         listed_and_attached_at_once, who_asks_in_turn_is_not_late,
-         metadata_waits_for_a_data_stream, metadata_alone_ends_unseen]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))
+    sys.exit(relay.main(at_once=4))

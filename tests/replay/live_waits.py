@@ -222,8 +222,5 @@ def stopped_in_mid_packet():
         s.finish()
 
 
-CASES = [nobody_waits_for_the_still, nobody_waits_for_the_busy,
-         killed_at_any_moment, stopped_in_mid_packet]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

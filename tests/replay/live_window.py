@@ -400,11 +400,8 @@ def killed():
             check(used(flow.dir) < 1.5 * MIB, "what is on the disk")
 
 
-CASES = [steady, late, packets_of_an_hour_ago, rotation_and_clear,
-         closed_streams, whom_it_concerns, tiny_files, killed]
-
 if __name__ == "__main__":
     chosen = sys.argv[1:]
     if chosen[:1] == ["--seconds"]:
         seconds, chosen = float(chosen[1]), chosen[2:]
-    sys.exit(relay.run(CASES, chosen))
+    sys.exit(relay.main(chosen))

@@ -185,8 +185,5 @@ def suppressed_lines_are_reported():
               "lines and those reported")
 
 
-CASES = [refused_requests, places, floods_write_few_lines,
-         suppressed_lines_are_reported]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -591,12 +591,5 @@ def unix_socket():
             check(not path.exists(), "the socket stayed")
 
 
-CASES = [paths, figures, losses, last_line, events, viewers, pages, names, page,
-         history, ready, costs,
-         promtool,
-         hosts, bad_requests, who_never_reads, long_answers_that_nobody_reads,
-         slow, default_port, unix_socket]
-
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -98,6 +98,13 @@ def streams_of(minor):
             equal(got, want[:length // 8], f"record {n}")
 
 
+def case(minor):
+    def streams():
+        streams_of(minor)
+    streams.__name__ = f"streams_of_2_{minor}"
+    return streams
+
+
 def rings_and_metadata():
     where = f"oldhost/oldsess-{STAMP}/kernel"
     with relay.Daemon() as daemon:
@@ -259,17 +266,5 @@ def nothing_that_came_later():
             equal(control.ends(), struct.pack(">QI", 0, relay.FATAL), "2.0")
 
 
-def case(minor):
-    def streams():
-        streams_of(minor)
-    streams.__name__ = f"streams_of_2_{minor}"
-    return streams
-
-
-CASES = [case(4), case(7), case(8), case(10), rings_and_metadata,
-         grouped_by_session, a_trace_begins_again,
-         nothing_of_another_is_touched, without_names_and_indexes, rings_of_2_2,
-         sessions_without_names, nothing_that_came_later]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main(more=map(case, (4, 7, 8, 10))))

@@ -40,16 +40,16 @@ def promtool(*arguments):
     equal(done.returncode, 0, done.stdout)
 
 
-def panels():
+def _panels():
     """Those that show something."""
     found = json.loads(DASHBOARD.read_text())["panels"]
     return [p for p in found if p["type"] != "row"]
 
 
-def shown():
+def _shown():
     """Each expression of the dashboard, with its panel's title, as Prometheus
     gets it."""
-    for panel in panels():
+    for panel in _panels():
         for target in panel["targets"]:
             expr = target["expr"]
             for name, value in VARIABLES.items():
@@ -58,7 +58,7 @@ def shown():
             yield panel["title"], expr
 
 
-def exported():
+def _exported():
     """{metric: labels} of a daemon that has recorded something."""
     with relay.Daemon() as daemon:
         looking.record(daemon)
@@ -86,12 +86,12 @@ def expect_exported(where, text, there):
 
 def what_they_ask_for_is_there():
     """Metrics and labels of rules and dashboard, with a real daemon."""
-    there = exported()
+    there = _exported()
     rules = RULES.read_text()
     check(len(METRIC.findall(rules)) > 10, "no rules")
     expect_exported(RULES.name, rules, there)
     expect_exported(RULE_TESTS.name, RULE_TESTS.read_text(), there)
-    for title, expr in shown():
+    for title, expr in _shown():
         check(METRIC.search(expr), f"{title}: no metric of ours")
         expect_exported(title, expr, there)
 
@@ -111,7 +111,7 @@ def rules_say_what_they_should():
 def every_panel_can_be_read():
     """Title, description, unit, a source that can be chosen, a place of its own;
     and its expressions are valid."""
-    found = panels()
+    found = _panels()
     check(len(found) > 10, "few panels")
     equal(len({p["id"] for p in found}), len(found), "ids")
     taken = set()
@@ -136,7 +136,7 @@ def every_panel_can_be_read():
     with tempfile.NamedTemporaryFile("w", suffix=".yml") as out:
         json.dump({"groups": [{"name": "shown", "rules": [
             {"record": f"shown:{i}", "expr": expr}
-            for i, (_, expr) in enumerate(shown())]}]}, out)
+            for i, (_, expr) in enumerate(_shown())]}]}, out)
         out.flush()
         promtool("check", "rules", out.name)
 
@@ -165,8 +165,5 @@ def examples_of_nftables_can_be_loaded():
         check("nft add" not in page.read_text(), f"a loose rule in {page}")
 
 
-CASES = [what_they_ask_for_is_there, rules_say_what_they_should,
-         every_panel_can_be_read, examples_of_nftables_can_be_loaded]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -510,17 +510,5 @@ def sessions_that_an_end_cuts_are_counted():
         told(0)
 
 
-CASES = [keep_alive_is_for_peers, both_families_on_one_address,
-         a_fleet_connects_at_once, modes_are_those_of_the_umask,
-         few_descriptors_serve_many_streams,
-         idle_connections_take_nothing_from_sessions, a_crowd_is_of_one_host,
-         a_refused_session_takes_no_share, sessions_are_as_many_as_fit,
-         hardly_any_descriptors, a_reader_delays_the_index_only,
-         a_reader_does_not_keep_it_from_ending,
-         nobody_who_sends_keeps_it_from_ending, nobody_reads_standard_error,
-         more_signals_change_nothing, signals,
-         the_output_directory_may_go_and_come,
-         sessions_that_an_end_cuts_are_counted]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -280,15 +280,5 @@ def what_is_not_ours_is_left_alone():
         equal(foreign.exists(), os.geteuid() == 0, "foreign file")
 
 
-CASES = [a_power_cut_with_sync_close, a_power_cut_with_sync_packet,
-         a_power_cut_without_sync, what_was_not_synced_is_cut,
-         each_time_all_is_synced,
-         closed_files_stay_until_they_are_synced,
-         the_end_does_not_wait_for_a_round,
-         an_index_file_has_its_header, many_streams_of_an_old_peer,
-         sparse_files_with_a_journals_name,
-         the_end_does_not_wait_for_long_names,
-         the_end_does_not_wait_for_a_long_index, what_is_not_ours_is_left_alone]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

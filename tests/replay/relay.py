@@ -6,6 +6,7 @@ chooses, with a directory of its own for everything it writes.
 """
 import contextlib
 import hashlib
+import inspect
 import multiprocessing
 import os
 import pathlib
@@ -15,6 +16,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -628,6 +630,17 @@ def run(cases, names=(), at_once=1, alone=()):
         print(text, flush=True)
         failed += not is_ok
     return 1 if failed else 0
+
+
+def main(names=None, at_once=1, alone=(), more=()):
+    """Runs the script that was started. Its cases are its functions without
+    parameters whose names do not begin with an underscore, and MORE."""
+    script = vars(sys.modules["__main__"])
+    cases = [f for name, f in script.items()
+             if inspect.isfunction(f) and f.__module__ == "__main__"
+             and name[0] != "_" and not inspect.signature(f).parameters]
+    return run([*cases, *more], sys.argv[1:] if names is None else names,
+               at_once, alone)
 
 
 @contextlib.contextmanager

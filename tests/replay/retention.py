@@ -843,16 +843,7 @@ def cut_before_their_metadata():
         equal(sorted(lines()), ["early", "early", "killed"], "lines")
 
 
-CASES = [cut_before_their_metadata, nothing_stays, moves_and_copies,
-         two_relays_with_one_state, oldest_first, active_stays,
-         a_viewer_reads_on, kept, dry_run, max_age, by_a_link, by_a_directory,
-         by_a_file, by_a_parent_that_is_a_link, not_ours, names_like_notes,
-         damaged_notes, foreign_notes, two_relays, chunks, snapshots,
-         removed_by_hand, killed, output_removed, pages, bad_orders,
-         a_full_disk, a_bystander_is_not_delayed, many_at_the_start]
-
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4,
+    sys.exit(relay.main(at_once=4,
                        alone=[a_full_disk, a_bystander_is_not_delayed,
                               many_at_the_start]))

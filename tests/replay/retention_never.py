@@ -225,12 +225,8 @@ def older(_):
     return {"max_age": "1s"}
 
 
-CASES = [nothing_young, links_inside, an_error_deletes_nothing,
-         finished_inside,
-         *(case_inside(live, limits)
-           for live in (OldPeer, InAnEmptyFolder, OfAnotherRelay)
-           for limits in (max_use, older, keep_free))]
-
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))
+    sys.exit(relay.main(at_once=4, more=[
+        case_inside(live, limits)
+        for live in (OldPeer, InAnEmptyFolder, OfAnotherRelay)
+        for limits in (max_use, older, keep_free)]))

@@ -73,8 +73,5 @@ def paths_that_peers_refuse_are_not_told():
         c.close()
 
 
-CASES = [something_is_in_the_way_of_archives,
-         paths_that_peers_refuse_are_not_told]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

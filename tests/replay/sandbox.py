@@ -18,13 +18,13 @@ ON = ()
 STRICT = ("--sandbox=strict",)
 
 
-def has_seccomp():
+def _has_seccomp():
     said = subprocess.run([relay.PROGRAM, "--help"], check=True,
                           capture_output=True, text=True).stdout
     return "Landlock and seccomp" in said
 
 
-def has_landlock():
+def _has_landlock():
     with relay.Daemon("-v") as daemon:
         daemon.stop()   # the line comes after the port files
         return "Landlock is on" in daemon.log_text()
@@ -85,7 +85,7 @@ def all_threads_are_in_it():
     for options, wanted in ((ON, "2"), (("--sandbox=landlock",), "0"),
                             (("--sandbox=seccomp",), "2"),
                             (("--sandbox=off",), "0")):
-        if not has_seccomp():
+        if not _has_seccomp():
             print("Without seccomp: this build has none.")
             break
         with relay.Daemon(*options) as daemon:
@@ -240,14 +240,8 @@ def a_zone_is_known():
             session.finish()
 
 
-CASES = [sessions_need_nothing_else, all_threads_are_in_it,
-         the_output_directory_may_be_anywhere, another_mount_is_fine, a_reload_finds_its_files,
-         two_relays_share_a_directory, a_crash_is_mended_in_it,
-         a_directory_that_was_replaced, files_that_are_removed_at_the_end,
-         a_zone_is_known]
-
 if __name__ == "__main__":
-    if not has_landlock():
+    if not _has_landlock():
         print("SKIP: this kernel has no Landlock")
         sys.exit(77)
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -301,10 +301,5 @@ def wrong_sockets_are_refused():
         handed.close()
 
 
-CASES = [http_takes_a_socket, the_watchdog_wants_all_loops_to_turn, no_watchdog_no_message,
-         the_line_for_people, what_arrives_and_is_lost_is_told,
-         sockets_are_taken, some_sockets_are_taken,
-         another_process_sockets_are_left, wrong_sockets_are_refused]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))
+    sys.exit(relay.main(at_once=4))

@@ -391,12 +391,5 @@ def errors_name_file_and_line():
               "'nowhere.invalid'" in said, said)
 
 
-CASES = [a_reload_changes_what_can_be, a_reload_reaches_threads,
-         systemd_gives_an_output_directory, hanging_up_ends_nothing,
-         systemd_hears_of_a_reload, a_log_file_is_opened_again,
-         a_full_disk_stops_no_relay, every_line_is_json,
-         with_daemonize_the_file_remains, the_configuration_is_told,
-         errors_name_file_and_line, the_packaged_file_can_be_read]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

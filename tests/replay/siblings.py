@@ -327,11 +327,5 @@ def a_snapshot_moves_nothing_of_another_session():
             equal(after.get(name, "gone"), what, name)
 
 
-CASES = [domains_share_chunks, domains_clear_together,
-         one_vanishes_in_a_rotation, both_vanish_in_a_rotation,
-         one_dies_between_any_two_commands,
-         a_late_one_joins, one_that_ended_is_not_joined, snapshots_of_one_name_share_a_directory,
-         a_snapshot_moves_nothing_of_another_session]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))
+    sys.exit(relay.main(at_once=4))

@@ -301,14 +301,5 @@ def names_of_chunks():
             c.add_stream("x_0", path=path, want=relay.UNKNOWN)
 
 
-CASES = [base_paths_into_a_session, sessions_below_one_folder,
-         old_paths_into_a_session,
-         old_paths_into_another_old_session, old_paths_of_one_folder,
-         an_old_path_is_no_host,
-         snapshot_sessions_are_seen, snapshots_into_a_session,
-         snapshots_of_two_relays,
-         a_finished_trace_gets_no_files_of_old_peers, names_of_chunks,
-         capabilities_are_not_for_the_environment]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())

@@ -791,33 +791,5 @@ def babeltrace2_reports_the_gap():
               "loss log")
 
 
-CASES = [
-    trees_equal_those_over_tcp,
-    configuration_says_so,
-    wishes_are_lowered_or_refused,
-    lies_change_nothing,
-    a_gap_ends_in_time,
-    a_slow_sender_loses_nothing,
-    a_gap_behind_a_slow_packet_ends_in_time,
-    one_gap_after_the_other_ends_in_time,
-    the_last_of_a_burst_is_lost,
-    the_end_of_control_waits_for_what_is_under_way,
-    an_ordered_end_takes_what_arrived,
-    live_viewers_go_on,
-    rotations_do_not_wait_for_lost_packets,
-    a_clear_takes_the_loss_log_away,
-    full_windows_lose_the_oldest,
-    loss_of_0_1_percent,
-    loss_of_1_percent,
-    loss_of_10_percent,
-    resends_after_0_1_percent,
-    resends_after_1_percent,
-    resends_after_10_percent,
-    memory_is_bounded,
-    what_the_kernel_drops_is_counted,
-    workers_get_what_is_theirs,
-    babeltrace2_reports_the_gap,
-]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:], at_once=4))
+    sys.exit(relay.main(at_once=4))

@@ -152,8 +152,5 @@ def idle_streams_are_told():
             s.finish()
 
 
-CASES = [from_2_11_to_2_15, the_trace_format_of_2_15, without_clear,
-         idle_streams_are_told]
-
 if __name__ == "__main__":
-    sys.exit(relay.run(CASES, sys.argv[1:]))
+    sys.exit(relay.main())
