@@ -24,7 +24,10 @@ static const size_t pieces[] = { 1, 7, 1000, SIZE - 1, SIZE, SIZE + 1, 10000,
  * pieces none does. */
 static const size_t other_pieces[] = { 5000, 10000, 65536, SIZE_MAX };
 
-struct taken {
+/* A stream that is divided, and what came out. */
+struct run {
+	struct page_align a;
+	struct bytes in;
 	uint8_t *p;
 	size_t n, cap;
 };
@@ -32,7 +35,7 @@ struct taken {
 static void
 take(void *arg, const uint8_t *p, size_t n)
 {
-	struct taken *t = arg;
+	struct run *t = arg;
 
 	ck_assert_uint_gt(n, 0);
 	ck_assert_uint_le(n, t->cap - t->n);
@@ -40,37 +43,65 @@ take(void *arg, const uint8_t *p, size_t n)
 	t->n += n;
 }
 
-/* All of B, in pieces; the caller frees what comes out. */
-static struct taken
-align(struct page_align *a, struct bytes b, size_t piece)
+static void
+begin(struct run *t, const struct page_layout *l, struct bytes take_in)
 {
-	struct taken out = { malloc(2 * b.n + SIZE), 0, 2 * b.n + SIZE };
-
-	ck_assert_int_eq(page_align_init(a, &layout, take, &out), OK);
-	for (size_t at = 0; at < b.n;) {
-		const size_t n = piece < b.n - at ? piece : b.n - at;
-		/* So that a sanitizer sees what is read behind. */
-		struct bytes copy = bytes_copy(b.p + at, n);
-
-		page_align_bytes(a, copy.p, n);
-		free(copy.p);
-		at += n;
-	}
-	page_align_end(a);
-	return out;
+	*t = (struct run){ .in = take_in, .cap = 2 * take_in.n + SIZE };
+	t->p = malloc(t->cap);
+	ck_assert_int_eq(page_align_init(&t->a, l, take, t), OK);
 }
 
 static void
+end(struct run *t)
+{
+	page_align_free(&t->a);
+	free(t->p);
+	free(t->in.p);
+}
+
+/* Divides all of TAKE_IN, in pieces. */
+static void
+align(struct run *t, struct bytes take_in, size_t piece)
+{
+	begin(t, &layout, take_in);
+	for (size_t at = 0; at < take_in.n;) {
+		const size_t left = take_in.n - at;
+		const size_t n = piece < left ? piece : left;
+		/* So that a sanitizer sees what is read behind. */
+		struct bytes copy = bytes_copy(take_in.p + at, n);
+
+		page_align_bytes(&t->a, copy.p, n);
+		free(copy.p);
+		at += n;
+	}
+	page_align_end(&t->a);
+}
+
+/* Returns how many searches for a page failed. */
+static unsigned
 check_same(struct bytes b, size_t piece)
 {
-	struct page_align a;
-	struct taken out = align(&a, b, piece);
+	struct run t;
+	unsigned misses;
 
-	ck_assert_uint_eq(out.n, b.n);
-	ck_assert_mem_eq(out.p, b.p, b.n);
-	ck_assert_uint_eq(a.cuts, 0);
-	page_align_free(&a);
-	free(out.p);
+	align(&t, bytes_copy(b.p, b.n), piece);
+	ck_assert_uint_eq(t.n, b.n);
+	ck_assert_mem_eq(t.p, b.p, b.n);
+	ck_assert_uint_eq(t.a.cuts, 0);
+	misses = t.a.misses;
+	end(&t);
+	return misses;
+}
+
+/* The pages of a busy CPU; no test changes them. */
+static struct bytes
+recorded(void)
+{
+	static struct bytes b;
+
+	if (b.p == NULL)
+		b = vector_part("v6-tcp-missed", "cpu0");
+	return b;
 }
 
 static uint32_t
@@ -111,7 +142,7 @@ TEST_ROWS(pages_come_out_as_they_are, ARRAY_LEN(pieces))
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct bytes b = vector_part(names[i], "cpu0");
 
-		check_same(b, pieces[_i]);
+		(void)check_same(b, pieces[_i]);
 		free(b.p);
 	}
 }
@@ -119,18 +150,15 @@ TEST_ROWS(pages_come_out_as_they_are, ARRAY_LEN(pieces))
 /* A page alone is not kept until the next comes: somebody waits for it. */
 TEST(a_whole_page_comes_at_once)
 {
-	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
-	struct taken out = { malloc(b.n), 0, b.n };
-	struct page_align a;
+	const struct bytes b = recorded();
+	struct run t;
 
-	ck_assert_int_eq(page_align_init(&a, &layout, take, &out), OK);
+	begin(&t, &layout, bytes_copy(b.p, b.n));
 	for (size_t at = 0; at < b.n; at += SIZE) {
-		page_align_bytes(&a, b.p + at, SIZE);
-		ck_assert_uint_eq(out.n, at + SIZE);
+		page_align_bytes(&t.a, b.p + at, SIZE);
+		ck_assert_uint_eq(t.n, at + SIZE);
 	}
-	page_align_free(&a);
-	free(out.p);
-	free(b.p);
+	end(&t);
 }
 
 /* B without the bytes from FROM to TO. */
@@ -146,8 +174,7 @@ without(struct bytes b, size_t from, size_t to)
 
 /* OUT has the pages of B but for page CUT, of which N bytes came. */
 static void
-check_cut(const struct taken *out, struct bytes b, size_t cut, size_t n,
-    uint64_t cuts)
+check_cut(const struct run *out, struct bytes b, size_t cut, size_t n)
 {
 	const uint8_t *page = b.p + cut * SIZE;
 	const uint32_t data = page_data_bytes(&layout, page);
@@ -156,7 +183,7 @@ check_cut(const struct taken *out, struct bytes b, size_t cut, size_t n,
 	const bool is_lossy = n < HEAD + data;
 
 	ck_assert_mem_eq(out->p, b.p, at);
-	ck_assert_uint_eq(cuts, is_lossy);
+	ck_assert_uint_eq(out->a.cuts, is_lossy);
 	if (b.n - at - SIZE < out->n - at) {
 		const unsigned left = events_of(out->p + at);
 
@@ -182,38 +209,33 @@ check_cut(const struct taken *out, struct bytes b, size_t cut, size_t n,
  * given out at once, so its next one cannot be found in it. */
 TEST_ROWS(a_page_may_stop_anywhere, ARRAY_LEN(other_pieces))
 {
-	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes b = recorded();
 	const size_t cut = 5;
 	const uint32_t data = page_data_bytes(&layout, b.p + cut * SIZE);
 
 	for (size_t n = 1; n < SIZE; n++) {
 		struct bytes in = without(b, cut * SIZE + n, (cut + 1) * SIZE);
-		struct page_align a;
-		struct taken out;
+		struct run t;
 
 		if (n >= HEAD + data && other_pieces[_i] != SIZE_MAX) {
 			free(in.p);
 			break;
 		}
-		out = align(&a, in, other_pieces[_i]);
-		check_cut(&out, b, cut, n, a.cuts);
-		page_align_free(&a);
-		free(out.p);
-		free(in.p);
+		align(&t, in, other_pieces[_i]);
+		check_cut(&t, b, cut, n);
+		end(&t);
 	}
-	free(b.p);
 }
 
 /* OUT has CUT whole pages of B, and what is whole of the N bytes behind. */
 static void
-check_last(const struct taken *out, struct bytes b, size_t cut, size_t n,
-    uint64_t cuts)
+check_last(const struct run *out, struct bytes b, size_t cut, size_t n)
 {
 	const uint8_t *page = b.p + cut * SIZE, *last = out->p + cut * SIZE;
 	const bool is_lossy = n < HEAD + page_data_bytes(&layout, page);
 
 	ck_assert_mem_eq(out->p, b.p, cut * SIZE);
-	ck_assert_uint_eq(cuts, is_lossy);
+	ck_assert_uint_eq(out->a.cuts, is_lossy);
 	if (out->n == cut * SIZE) {
 		/* No event is longer here. */
 		ck_assert_uint_lt(n, 200);
@@ -233,19 +255,17 @@ check_last(const struct taken *out, struct bytes b, size_t cut, size_t n,
 /* In the first page, too. */
 TEST_ROWS(a_stream_may_end_anywhere, ARRAY_LEN(other_pieces))
 {
-	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes b = recorded();
 
 	for (size_t cut = 0; cut <= 5; cut += 5)
 		for (size_t n = 1; n < SIZE; n++) {
-			const struct bytes in = { b.p, cut * SIZE + n };
-			struct page_align a;
-			struct taken out = align(&a, in, other_pieces[_i]);
+			struct run t;
 
-			check_last(&out, b, cut, n, a.cuts);
-			page_align_free(&a);
-			free(out.p);
+			align(&t, bytes_copy(b.p, cut * SIZE + n),
+			    other_pieces[_i]);
+			check_last(&t, b, cut, n);
+			end(&t);
 		}
-	free(b.p);
 }
 
 /* An idle CPU's last page is hours newer; and a page in front of it was cut. */
@@ -256,20 +276,17 @@ TEST(a_last_page_may_be_late_and_behind_a_gap)
 	const uint64_t late = order_u64(false, last) +
 			      UINT64_C(3600) * 1000000000;
 	struct bytes in = without(b, 5 * SIZE + 1000, 6 * SIZE);
-	struct page_align a;
-	struct taken out;
+	struct run t;
 
 	(void)order_store_u64(false, last, late);
 	in.n = 8 * SIZE - (SIZE - 1000) + 2000;
 	memcpy(in.p + in.n - 2000, last, 2000);
-	out = align(&a, in, SIZE_MAX);
-	ck_assert_uint_eq(out.n, 9 * SIZE);
-	ck_assert_uint_eq(a.cuts, 2);
-	ck_assert_uint_gt(events_of(out.p + 8 * SIZE), 0);
-	ck_assert_mem_eq(out.p + 8 * SIZE, &late, 8);
-	page_align_free(&a);
-	free(out.p);
-	free(in.p);
+	align(&t, in, SIZE_MAX);
+	ck_assert_uint_eq(t.n, 9 * SIZE);
+	ck_assert_uint_eq(t.a.cuts, 2);
+	ck_assert_uint_gt(events_of(t.p + 8 * SIZE), 0);
+	ck_assert_mem_eq(t.p + 8 * SIZE, &late, 8);
+	end(&t);
 	free(b.p);
 }
 
@@ -277,23 +294,22 @@ TEST(a_last_page_may_be_late_and_behind_a_gap)
  * event is made of bytes of both. */
 TEST_ROWS(a_last_page_may_be_inside_of_another, ARRAY_LEN(other_pieces))
 {
-	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes b = recorded();
 	const uint8_t *page = b.p + 5 * SIZE;
 
 	for (size_t n = 1; n < 2000; n++) {
 		struct bytes in = without(b, 5 * SIZE + n, 6 * SIZE);
-		struct page_align a;
-		struct taken out;
+		struct run t;
 
 		in.n = 5 * SIZE + n + 2000;
-		out = align(&a, in, other_pieces[_i]);
-		ck_assert_uint_eq(a.cuts, 2);
-		ck_assert_mem_eq(out.p, b.p, 5 * SIZE);
-		if (out.n > 5 * SIZE) {
-			const uint8_t *last = out.p + 5 * SIZE;
+		align(&t, in, other_pieces[_i]);
+		ck_assert_uint_eq(t.a.cuts, 2);
+		ck_assert_mem_eq(t.p, b.p, 5 * SIZE);
+		if (t.n > 5 * SIZE) {
+			const uint8_t *last = t.p + 5 * SIZE;
 			const uint32_t data = page_data_bytes(&layout, last);
 
-			ck_assert_uint_eq(out.n, 6 * SIZE);
+			ck_assert_uint_eq(t.n, 6 * SIZE);
 			ck_assert_uint_gt(events_of(last), 0);
 			ck_assert_uint_le(HEAD + data, n);
 			ck_assert_mem_eq(last + HEAD, page + HEAD, data);
@@ -301,37 +317,30 @@ TEST_ROWS(a_last_page_may_be_inside_of_another, ARRAY_LEN(other_pieces))
 			/* No event is longer here. */
 			ck_assert_uint_lt(n, 200);
 		}
-		page_align_free(&a);
-		free(out.p);
-		free(in.p);
+		end(&t);
 	}
-	free(b.p);
 }
 
 /* Junk at the end, or nothing but junk, becomes no page. */
 TEST_ROWS(what_is_no_page_at_the_end_is_none, ARRAY_LEN(pieces))
 {
-	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes b = recorded();
 	uint32_t chance = 1;
 
 	for (size_t pages = 0; pages <= 3; pages++)
 		for (size_t n = 1; n < SIZE; n += 1 + n / 9) {
 			struct bytes in = { malloc(pages * SIZE + n),
 				pages * SIZE + n };
-			struct page_align a;
-			struct taken out;
+			struct run t;
 
 			memcpy(in.p, b.p, pages * SIZE);
 			for (size_t i = pages * SIZE; i < in.n; i++)
 				in.p[i] = (uint8_t)next_random(&chance);
-			out = align(&a, in, pieces[_i]);
-			ck_assert_uint_eq(out.n, pages * SIZE);
-			ck_assert_mem_eq(out.p, b.p, out.n);
-			page_align_free(&a);
-			free(out.p);
-			free(in.p);
+			align(&t, in, pieces[_i]);
+			ck_assert_uint_eq(t.n, pages * SIZE);
+			ck_assert_mem_eq(t.p, b.p, t.n);
+			end(&t);
 		}
-	free(b.p);
 }
 
 static bool
@@ -350,13 +359,12 @@ is_malformed(const uint8_t *bytes)
 /* A page comes before the rest of one that is under way. */
 TEST_ROWS(a_page_may_be_inside_of_another, ARRAY_LEN(other_pieces))
 {
-	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes b = recorded();
 
 	for (size_t n = 8; n < 3500; n += 13) {
 		struct bytes in = bytes_copy(b.p, b.n);
 		uint8_t *at = in.p + 3 * SIZE;
-		struct page_align a;
-		struct taken out;
+		struct run t;
 
 		memcpy(at + n, b.p + 4 * SIZE, SIZE);
 		memcpy(at + n + SIZE, b.p + 3 * SIZE + n, SIZE - n);
@@ -365,33 +373,29 @@ TEST_ROWS(a_page_may_be_inside_of_another, ARRAY_LEN(other_pieces))
 			free(in.p);
 			continue;
 		}
-		out = align(&a, in, other_pieces[_i]);
-		ck_assert_uint_ge(out.n, in.n - SIZE);
+		align(&t, in, other_pieces[_i]);
+		ck_assert_uint_ge(t.n, in.n - SIZE);
 		ck_assert_msg(
-		    a.cuts == 2, "%u cuts at %zu", (unsigned)a.cuts, n);
-		ck_assert_mem_eq(out.p, b.p, 3 * SIZE);
+		    t.a.cuts == 2, "%u cuts at %zu", (unsigned)t.a.cuts, n);
+		ck_assert_mem_eq(t.p, b.p, 3 * SIZE);
 		/* The last ones are those that they were. */
 		ck_assert_mem_eq(
-		    out.p + out.n - 6 * SIZE, b.p + b.n - 6 * SIZE, 6 * SIZE);
-		for (size_t i = 0; i < out.n; i += SIZE)
-			ck_assert_uint_gt(events_of(out.p + i), 0);
-		ck_assert(has_gap(out.p + out.n - 7 * SIZE));
-		page_align_free(&a);
-		free(out.p);
-		free(in.p);
+		    t.p + t.n - 6 * SIZE, b.p + b.n - 6 * SIZE, 6 * SIZE);
+		for (size_t i = 0; i < t.n; i += SIZE)
+			ck_assert_uint_gt(events_of(t.p + i), 0);
+		ck_assert(has_gap(t.p + t.n - 7 * SIZE));
+		end(&t);
 	}
-	free(b.p);
 }
 
 /* Heads that begin in each other, with one event each: few bytes that must not
  * become many pages. */
 TEST_ROWS(few_bytes_do_not_become_many, ARRAY_LEN(pieces))
 {
-	struct bytes good = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes good = recorded();
 	struct bytes in = { malloc(50 * SIZE), 50 * SIZE };
 	uint64_t time = order_u64(false, good.p);
-	struct page_align a;
-	struct taken out;
+	struct run t;
 
 	memcpy(in.p, good.p, SIZE);
 	for (size_t at = SIZE; at < in.n; at += 24) {
@@ -402,12 +406,9 @@ TEST_ROWS(few_bytes_do_not_become_many, ARRAY_LEN(pieces))
 		p = order_store_u64(false, p, 8);
 		(void)order_store_u64(false, p, 1);
 	}
-	out = align(&a, in, pieces[_i]);
-	ck_assert_uint_le(out.n, in.n + PAGE_ALIGN_MISSES_MAX * SIZE);
-	page_align_free(&a);
-	free(out.p);
-	free(in.p);
-	free(good.p);
+	align(&t, in, pieces[_i]);
+	ck_assert_uint_le(t.n, in.n + PAGE_ALIGN_MISSES_MAX * SIZE);
+	end(&t);
 }
 
 static uint64_t
@@ -440,54 +441,47 @@ TEST(bytes_that_change_nothing_cost_nothing)
 	};
 	const size_t n = 2 * LARGE + 24;
 	struct bytes in = { calloc(1, 3 * LARGE), 3 * LARGE };
-	struct taken out = { malloc(in.n), 0, in.n };
-	struct page_align a;
+	struct run t;
 	uint64_t began;
 
 	put_large(in.p, 1000);
 	put_large(in.p + LARGE, 2000);
 	put_large(in.p + 2 * LARGE, UINT64_C(1) << 40);
 	in.p[2 * LARGE - 8] = 20;
-	ck_assert_int_eq(page_align_init(&a, &large, take, &out), OK);
-	page_align_bytes(&a, in.p, n);
-	ck_assert_uint_eq(out.n, LARGE);
+	begin(&t, &large, in);
+	page_align_bytes(&t.a, in.p, n);
+	ck_assert_uint_eq(t.n, LARGE);
 	began = cpu_ns();
 	for (size_t at = n; at < n + 2000; at++)
-		page_align_bytes(&a, in.p + at, 1);
+		page_align_bytes(&t.a, in.p + at, 1);
 	ck_assert_uint_lt((cpu_ns() - began) / 2000, 50000);
-	page_align_bytes(&a, in.p + n + 2000, in.n - n - 2000);
-	page_align_end(&a);
-	ck_assert_uint_eq(out.n, in.n);
-	page_align_free(&a);
-	free(out.p);
-	free(in.p);
+	page_align_bytes(&t.a, in.p + n + 2000, in.n - n - 2000);
+	page_align_end(&t.a);
+	ck_assert_uint_eq(t.n, in.n);
+	end(&t);
 }
 
 /* What is no page from the beginning, or for long, is as it came. */
 TEST_ROWS(what_cannot_be_read_comes_out_as_it_is, ARRAY_LEN(pieces))
 {
 	const size_t n_pages = 3 * PAGE_ALIGN_MISSES_MAX;
-	struct bytes good = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes good = recorded();
 
 	for (unsigned is_good = 0; is_good < 2; is_good++) {
 		struct bytes in = { malloc(n_pages * SIZE), n_pages * SIZE };
 		uint32_t chance = 1;
-		struct page_align a;
-		struct taken out;
+		struct run t;
 
 		for (size_t i = 0; i < in.n; i++)
 			in.p[i] = (uint8_t)next_random(&chance);
 		memcpy(in.p, good.p, is_good * 2 * SIZE);
-		out = align(&a, in, pieces[_i]);
-		ck_assert_uint_eq(out.n, in.n);
-		ck_assert_mem_eq(out.p, in.p, in.n);
-		ck_assert(a.is_off);
-		ck_assert_uint_eq(a.cuts, 0);
-		page_align_free(&a);
-		free(out.p);
-		free(in.p);
+		align(&t, in, pieces[_i]);
+		ck_assert_uint_eq(t.n, in.n);
+		ck_assert_mem_eq(t.p, in.p, in.n);
+		ck_assert(t.a.is_off);
+		ck_assert_uint_eq(t.a.cuts, 0);
+		end(&t);
 	}
-	free(good.p);
 }
 
 /* In each page is what looks like another of about zero, which is far from the
@@ -510,28 +504,20 @@ TEST(data_may_look_like_a_page)
 		}
 	}
 	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
-		check_same(b, pieces[i]);
+		(void)check_same(b, pieces[i]);
 	free(b.p);
 }
 
 /* A clock that is set back is no cut. */
 TEST_ROWS(time_may_jump, ARRAY_LEN(pieces))
 {
-	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes b = recorded();
 	struct bytes in = { malloc(2 * b.n), 2 * b.n };
-	struct page_align a;
-	struct taken out;
 
 	memcpy(in.p, b.p, b.n);
 	memcpy(in.p + b.n, b.p, b.n);
-	out = align(&a, in, pieces[_i]);
-	ck_assert_uint_eq(out.n, in.n);
-	ck_assert_mem_eq(out.p, in.p, in.n);
-	ck_assert_uint_eq(a.misses, 0);
-	page_align_free(&a);
-	free(out.p);
+	ck_assert_uint_eq(check_same(in, pieces[_i]), 0);
 	free(in.p);
-	free(b.p);
 }
 
 /* Any stream that no recorder has cut. */
@@ -658,12 +644,11 @@ check_valid(unsigned which, bool jumps, uint32_t chance)
 	struct stream s = stream_of(which, jumps, chance);
 	const size_t size = s.layout.size, pages = size > 9999 ? 12 : 60;
 	struct bytes in = { calloc(pages, size), pages * size };
-	struct taken out = { malloc(in.n), 0, in.n };
-	struct page_align a;
+	struct run t;
 
 	for (size_t i = 0; i < pages; i++)
 		put_page(&s, in.p + i * size, i == 0 || jumps);
-	ck_assert_int_eq(page_align_init(&a, &s.layout, take, &out), OK);
+	begin(&t, &s.layout, in);
 	for (size_t at = 0; at < in.n;) {
 		const size_t left = in.n - at;
 		const size_t some = next_random(&s.chance) % (3 * size) + 1;
@@ -671,21 +656,19 @@ check_valid(unsigned which, bool jumps, uint32_t chance)
 
 		if (next_random(&s.chance) % 2 == 0)
 			n -= (at + n) % size < n ? (at + n) % size : 0;
-		page_align_bytes(&a, in.p + at, n);
+		page_align_bytes(&t.a, in.p + at, n);
 		at += n;
 		if (at % size == 0)
-			ck_assert_msg(out.n == at,
-			    "%zu of %zu bytes of stream %u, %u", out.n, at,
-			    which, (unsigned)chance);
+			ck_assert_msg(t.n == at,
+			    "%zu of %zu bytes of stream %u, %u", t.n, at, which,
+			    (unsigned)chance);
 	}
-	page_align_end(&a);
-	ck_assert_uint_eq(out.n, in.n);
-	ck_assert_mem_eq(out.p, in.p, in.n);
-	ck_assert_uint_eq(a.cuts, 0);
-	ck_assert(!a.is_off);
-	page_align_free(&a);
-	free(out.p);
-	free(in.p);
+	page_align_end(&t.a);
+	ck_assert_uint_eq(t.n, in.n);
+	ck_assert_mem_eq(t.p, in.p, in.n);
+	ck_assert_uint_eq(t.a.cuts, 0);
+	ck_assert(!t.a.is_off);
+	end(&t);
 }
 
 TEST_ROWS(valid_streams_are_neither_changed_nor_late, ARRAY_LEN(streams))
@@ -722,22 +705,19 @@ check_cut_among_looks(unsigned which, uint32_t chance)
 	const size_t size = s.layout.size, pages = 12, cut = 5, behind = 5;
 	struct bytes all = { calloc(pages, size), pages * size }, in;
 	const size_t n = cut_of(&s);
-	struct taken out = { malloc(2 * all.n), 0, 2 * all.n };
-	struct page_align a;
+	struct run t;
 
 	for (size_t i = 0; i < pages; i++)
 		put_page(&s, all.p + i * size, true);
 	in = without(all, cut * size + n, (cut + 1) * size);
-	ck_assert_int_eq(page_align_init(&a, &s.layout, take, &out), OK);
-	page_align_bytes(&a, in.p, in.n);
-	page_align_end(&a);
-	ck_assert_mem_eq(out.p, all.p, cut * size);
-	ck_assert_uint_ge(out.n, (cut + behind) * size);
-	ck_assert_mem_eq(out.p + out.n - (behind - 1) * size,
+	begin(&t, &s.layout, in);
+	page_align_bytes(&t.a, in.p, in.n);
+	page_align_end(&t.a);
+	ck_assert_mem_eq(t.p, all.p, cut * size);
+	ck_assert_uint_ge(t.n, (cut + behind) * size);
+	ck_assert_mem_eq(t.p + t.n - (behind - 1) * size,
 	    all.p + all.n - (behind - 1) * size, (behind - 1) * size);
-	page_align_free(&a);
-	free(out.p);
-	free(in.p);
+	end(&t);
 	free(all.p);
 }
 
@@ -756,13 +736,12 @@ TEST_ROWS(a_cut_is_found_among_what_looks_like_pages, ARRAY_LEN(streams))
 /* Bytes are missing, doubled and changed. */
 TEST_ROWS(any_bytes_become_pages, ARRAY_LEN(pieces))
 {
-	struct bytes b = vector_part("v6-tcp-missed", "cpu0");
+	const struct bytes b = recorded();
 	uint32_t chance = (uint32_t)_i + 1;
 
 	for (unsigned times = 0; times < 300; times++) {
 		struct bytes in = bytes_copy(b.p, b.n);
-		struct page_align a;
-		struct taken out;
+		struct run t;
 
 		for (unsigned i = next_random(&chance) % 9; i > 0; i--) {
 			const size_t from = next_random(&chance) % in.n;
@@ -773,11 +752,8 @@ TEST_ROWS(any_bytes_become_pages, ARRAY_LEN(pieces))
 			memmove(in.p + to, in.p + from, n < most ? n : most);
 			in.p[from] = (uint8_t)next_random(&chance);
 		}
-		out = align(&a, in, pieces[_i]);
-		ck_assert_uint_le(out.n, in.n + a.cuts * SIZE);
-		page_align_free(&a);
-		free(out.p);
-		free(in.p);
+		align(&t, in, pieces[_i]);
+		ck_assert_uint_le(t.n, in.n + t.a.cuts * SIZE);
+		end(&t);
 	}
-	free(b.p);
 }

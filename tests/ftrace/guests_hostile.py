@@ -17,7 +17,8 @@ import threading
 import time
 
 from guests import (CLOSE, DATA, OPEN, RESET, TOKEN, Agent, control_session,
-                    frame, guests, raw, read_all, start_record)
+                    controller, frame, guests, raw, reaching, read_all,
+                    start_record)
 from sender import (HEADER, PROGRAM, check, equal, hears, part, run,
                     wait_until)
 
@@ -91,8 +92,7 @@ def an_agent_that_does_not_read():
         agent = Deaf()
         child = g.connect("web1", agent)
         for _ in range(2):
-            sock, answer = raw(g, b"reach TOKEN web1")
-            equal(answer, b"ok\n", "answer")
+            sock = reaching(g)
             sock.sendall(frame(OPEN, 0, b"\0\0"))
             flood(sock, frame(DATA, 0, bytes(32 << 10)) * (MUCH >> 15))
             check(memory_kib(child) < 64 << 10, memory_kib(child))
@@ -103,19 +103,16 @@ def an_agent_that_does_not_read():
 
 
 def a_channel_that_is_not_read():
-    """A controller that does not read one CPU gets the others, and its answers."""
+    """A controller that does not read one CPU gets the others, and its answers;
+    sessions of others go on."""
     pages = [bytes(MUCH), os.urandom(MUCH)]
     said, asks = part("agent", "agent2host"), part("agent", "host2agent")
     with guests() as g:
-        agent = Agent(pages)
-        g.connect("web1", agent)
-        control = socket.create_connection(("127.0.0.1", g.reach("web1")),
-                                           timeout=20)
-        control.sendall(asks[:-12])
-        size = HEADER.unpack(read_all(control, HEADER.size))[0]
-        ports = read_all(control, size - HEADER.size)[40:].split(b"\0")[:-1]
-        data = [socket.create_connection(("127.0.0.1", int(p)), timeout=20)
-                for p in ports]
+        other = Agent()
+        g.connect("web1", Agent(pages))
+        g.connect("quick", other)
+        control, _, data = controller(g.reach("web1"))
+        control_session(g.reach("quick"), other.pages)
         check(read_all(data[1], MUCH + 1) == pages[1], "pages of CPU 1")
         rest = said[HEADER.unpack_from(said)[0]:-12]
         check(read_all(control, len(rest)) == rest, "metadata")
@@ -134,8 +131,7 @@ def more_than_there_is_room_for():
     with guests() as g:
         agent = Deaf()
         child = g.connect("web1", agent)
-        sock, answer = raw(g, b"reach TOKEN web1")
-        equal(answer, b"ok\n", "answer")
+        sock = reaching(g)
         sock.sendall(frame(OPEN, 0, b"\0\0"))
         flood(sock, frame(DATA, 0, bytes(32 << 10)) * (MUCH >> 15),
               seconds=20)
@@ -163,8 +159,7 @@ def answers_that_nobody_takes():
     with guests() as g:
         agent, began = Agent(), time.monotonic()
         child = g.connect("web1", agent)
-        sock, answer = raw(g, b"reach TOKEN web1")
-        equal(answer, b"ok\n", "answer")
+        sock = reaching(g)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         flood(sock, frame(OPEN, 1, b"\0\1") * (4 << 20), seconds=4)
         for one in (child, g.broker):
@@ -179,10 +174,8 @@ def answers_that_nobody_takes():
 def a_guest_that_does_not_read():
     """It is gone after a while, and who wanted it, too."""
     with guests() as g:
-        guest, answer = raw(g, b"connect TOKEN web1 1")
-        equal(answer, b"ok\n", "answer")
-        sock, answer = raw(g, b"reach TOKEN web1")
-        equal(answer, b"ok\n", "answer")
+        guest = reaching(g, "web1 1", "connect")
+        sock = reaching(g)
         flood(sock, frame(DATA, 0, bytes(32 << 10)) * (4 * MUCH >> 15))
         check(memory_kib(g.broker) < 64 << 10, memory_kib(g.broker))
         began = time.monotonic()
@@ -294,8 +287,7 @@ def an_agent_that_is_not_there():
         agent = Agent()
         agent.port = port
         child = g.connect("web1", agent)
-        sock, answer = raw(g, b"reach TOKEN web1")
-        equal(answer, b"ok\n", "answer")
+        sock = reaching(g)
         began = time.monotonic()
         sock.sendall(frame(OPEN, 0, b"\0\0") + frame(DATA, 0, b"x" * 1000))
         time.sleep(0.2)
@@ -360,19 +352,11 @@ def names_of_hosts():
 def a_door_is_used_once():
     """As an agent's own port: nobody comes behind who has used it."""
     with guests() as g:
-        agent = Agent([bytes(MUCH), b""])
-        g.connect("web1", agent)
-        asks = part("agent", "host2agent")
-        control = socket.create_connection(("127.0.0.1", g.reach("web1")),
-                                           timeout=20)
-        control.sendall(asks[:-12])
-        size = HEADER.unpack(read_all(control, HEADER.size))[0]
-        ports = read_all(control, size - HEADER.size)[40:].split(b"\0")[:-1]
-        first = socket.create_connection(("127.0.0.1", int(ports[0])))
-        check(len(read_all(first, 1000)) == 1000, "pages")
-        first.close()
-        second = socket.create_connection(("127.0.0.1", int(ports[0])),
-                                          timeout=20)
+        g.connect("web1", Agent([bytes(MUCH), b""]))
+        control, _, data = controller(g.reach("web1"))
+        check(len(read_all(data[0], 1000)) == 1000, "pages")
+        second = socket.create_connection(data[0].getpeername(), timeout=20)
+        data[0].close()
         with contextlib.suppress(ConnectionResetError):
             equal(read_all(second, 1), b"", "pages of another")
         second.close()
@@ -545,12 +529,9 @@ def any_frames_for_record():
     rng = random.Random(20261123)
     with guests() as g:
         out = f"{g.base}/out"
-        os.mkdir(out)
         for _ in range(200 if os.environ.get("TP_TEST_LONG") else 15):
-            guest, answer = raw(g, b"connect TOKEN odd 1")
-            equal(answer, b"ok\n", "answer")
-            child = g.start("record", "odd", "-e", "x", "-d", out, "--broker",
-                            g.address())
+            guest = reaching(g, "odd 1", "connect")
+            child = start_record(g, "odd")
             equal(read_all(guest, 11), frame(OPEN, 0, b"\0\0"), "OPEN")
             flood(guest, part_of_agent(rng)
                   + some_frames(rng, (DATA, CLOSE, TAKEN)), seconds=0.2)
@@ -585,13 +566,8 @@ def a_machine_of_many_cpus():
             port = g.reach("web1")
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        control = socket.create_connection(("127.0.0.1", port), timeout=20)
-        control.sendall(part("agent", "host2agent")[:-12])
-        size = HEADER.unpack(read_all(control, HEADER.size))[0]
-        ports = read_all(control, size - HEADER.size)[40:].split(b"\0")[:-1]
-        equal(len(ports), MANY_CPUS, "ports")
-        data = [socket.create_connection(("127.0.0.1", int(p)), timeout=20)
-                for p in ports]
+        control, _, data = controller(port)
+        equal(len(data), MANY_CPUS, "ports")
         for sock, want in zip(data, agent.pages):
             check(read_all(sock, len(want) + 1) == want, "pages")
         for sock in data + [control]:

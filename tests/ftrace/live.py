@@ -325,10 +325,9 @@ def a_late_page_loses_what_is_too_old():
         check(" 4 that came too late" in listener.log(), "the log tells")
         listener.wait_files(1)
         with directory() as top:
-            path = pathlib.Path(top, "t.dat")
-            path.write_bytes(listener.read(listener.files()[0]))
-            done = reading.run(PROGRAM, "convert", str(path),
-                               top + "/out")
+            done = reading.run(
+                PROGRAM, "convert", os.path.join(
+                    listener.output, listener.files()[0]), str(top / "out"))
             check("%d events of" % machine.sent in done.stdout, done.stdout)
 
 
@@ -638,13 +637,7 @@ def an_old_recorder_is_seen_too():
     whole = part("v1-tcp", "conn2-c2s")
     size = len(b"2\x004096\x001\x004\0TCP\0")
     with both() as (relay, listener):
-        sender = Sender(listener)
-        equal(sender.receive(8), b"tracecmd", "greeting")
-        sender.send(whole[:size])
-        text = b""
-        while not text.endswith(b"\0"):
-            text += sender.receive(1)
-        sender.connect_data([int(p) for p in text[:-1].split(b",")])
+        sender = Sender(listener).begin_v1(whole[:size])
         sender.send(whole[size:])
         viewer = Viewer(relay)
         send_pages(listener, sender, "v1-tcp")
@@ -676,38 +669,6 @@ def by_datagrams_it_is_the_same():
                 equal(len(reading.babeltrace2(session)[0]), len(want), name)
 
 
-def this_machine_is_seen_as_its_report():
-    """Stock trace-cmd record -N; what the viewer printed is what trace-cmd
-    report prints of the file, but for what is told to be late."""
-    with both() as (relay, listener), directory() as top:
-        try:
-            # Events that the recorder itself does not cause: each of its
-            # pages would make more.
-            got, _ = watched_recording(
-                relay, listener, top, "-e", "sched:sched_process_fork", "-e",
-                "sched:sched_process_exec", "-e", "sched:sched_process_exit",
-                command="sh -c 'i=0; while [ $i -lt 1000 ]; do /bin/true; "
-                "i=$((i + 1)); done'")
-        except Skip as why:
-            print("SKIP this_machine_is_seen_as_its_report:", why)
-            return
-        listener.wait_files(1)
-        want, _ = reading.report_lines(reading.run(
-            "trace-cmd", "report", "-R", "-t",
-            os.path.join(listener.output, listener.files()[0])).stdout)
-        wait_live(listener)
-        late = re.findall(r" (\d+) that came too late", listener.log())
-        missing = int(late[-1]) if late else 0
-        all_of_them = {(e.time, e.cpu, e.pid, e.name) for e in want}
-        seen = {(e.time, e.cpu, e.pid, e.name.partition(":")[2]) for e in got}
-        check(seen <= all_of_them, "events that were none")
-        without_late(want, got, missing)
-        check(len(seen) + missing > len(want) / 2,
-              "%d of %d events" % (len(seen), len(want)))
-        times = [e.time for e in got]
-        check(times == sorted(times), "times are in order")
-
-
 def watched_recording(relay, listener, top, *options, command, under=()):
     """What the viewer printed of a recording. COMMAND begins when the viewer has
     attached."""
@@ -720,12 +681,12 @@ def watched_recording(relay, listener, top, *options, command, under=()):
                    300)
         if not is_over.is_set():
             viewers.append(Viewer(relay))
-            pathlib.Path(top, "go").touch()
+            (top / "go").touch()
 
     thread = threading.Thread(target=watch)
     thread.start()
     try:
-        record(pathlib.Path(top), *options, to="127.0.0.1:%d" % listener.port,
+        record(top, *options, to="127.0.0.1:%d" % listener.port,
                under=under, command=(
                    "sh", "-c", "while [ ! -e go ]; do sleep 0.1; done; exec "
                    + command))
@@ -807,7 +768,6 @@ ALONE = [recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          without_a_relay_it_is_stored, a_clock_that_nobody_knows_is_stored,
          metadata_that_ends_there_is_a_session_without_events,
          an_old_recorder_is_seen_too, by_datagrams_it_is_the_same,
-         this_machine_is_seen_as_its_report,
          a_busy_machine_is_seen_as_its_report]
 # These wait for relays.
 WAITING = [a_relay_that_is_slow_at_the_end_is_waited_for,

@@ -3,6 +3,7 @@
 says what a recorded one said."""
 import contextlib
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -71,7 +72,7 @@ def wait_until(what, is_true, timeout=60):
 def directory():
     path = tempfile.mkdtemp(prefix="tracepulse-ftrace-")
     try:
-        yield path
+        yield pathlib.Path(path)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -265,6 +266,16 @@ class Sender:
         for at in range(0, len(whole), 8000):
             self.send(message(SEND_DATA, data=whole[at:at + 8000]))
         self.send(message(FIN_DATA))
+        return self
+
+    def begin_v1(self, greeting):
+        """As trace-cmd 2.6; the metadata follows."""
+        equal(self.receive(8), b"tracecmd", "greeting")
+        self.send(greeting)
+        text = b""
+        while not text.endswith(b"\0"):
+            text += self.receive(1)
+        self.connect_data([int(p) for p in text[:-1].split(b",")])
         return self
 
     def pages(self, cpu, blob, pieces=None):
