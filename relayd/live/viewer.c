@@ -108,43 +108,6 @@ viewer_create(struct viewer **out, struct viewers *vs, char *peer)
 	return OK;
 }
 
-static void
-forget_session(struct viewer *v, struct list *positions,
-    const struct live_session *session)
-{
-	struct list *n, *tmp;
-	struct position *p;
-
-	list_for_each (n, tmp, positions) {
-		p = list_entry(n, struct position, node);
-		if (p->stream->session == session)
-			viewer_forget(v, p);
-	}
-}
-
-/* All positions in a trace are in one session. The last one takes the trace
- * with it. */
-static void
-forget_incomplete(struct viewer *v, const struct live_session *session)
-{
-	struct list *n, *tmp;
-	struct viewer_trace *t;
-	struct position *p;
-	bool is_last;
-
-	list_for_each (n, tmp, &v->incomplete) {
-		t = list_entry(n, struct viewer_trace, node);
-		do {
-			p = list_first(&t->positions, struct position, node);
-			is_last = p->node.next == &t->positions;
-			if (p->stream->session == session)
-				viewer_forget(v, p);
-			else
-				is_last = true;
-		} while (!is_last);
-	}
-}
-
 bool
 viewer_has_news(const struct viewer *v, bool *has_ended)
 {
@@ -184,9 +147,9 @@ report_attachment(
 static void
 detach(struct viewer *v, struct attachment *a)
 {
-	forget_session(v, &v->unannounced, a->session);
-	forget_session(v, &v->announced, a->session);
-	forget_incomplete(v, a->session);
+	while (!list_empty(&a->positions))
+		viewer_forget(v,
+		    list_first(&a->positions, struct position, of_attachment));
 	published_sub(&a->session->clients, 1);
 	log_info("peer=%s viewer detached: session=%" PRIu64 "/%s", v->peer,
 	    a->session->id, a->session->name);
@@ -333,6 +296,7 @@ attach(struct viewer *v, struct live_session *s, uint32_t seek)
 		return LIVE_ATTACH_ALREADY;
 	}
 	a->session = live_get(s);
+	list_init(&a->positions);
 	list_append(&v->attachments, &a->node);
 	report_attachment(v, s, true);
 	list_each (seat, &s->seats[v->viewers->worker].streams,

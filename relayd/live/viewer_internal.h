@@ -76,6 +76,7 @@ enum position_state {
 struct position {
 	struct list
 	    node; /* viewer->unannounced, ->announced, trace->positions */
+	struct list of_attachment; /* attachment->positions */
 	struct viewer_trace *trace;
 	struct live_stream *stream;    /* a reference */
 	struct attachment *attachment; /* to the stream's session */
@@ -105,7 +106,7 @@ struct attachment {
 	struct list node;	      /* viewer->attachments */
 	struct live_session *session; /* a reference */
 	bool has_ended;		      /* the session has ended */
-	unsigned n_positions;	      /* in its streams */
+	struct list positions;	      /* in its streams */
 	uint64_t last_sent; /* the latest time sent of any of its streams */
 };
 

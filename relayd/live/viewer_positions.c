@@ -149,14 +149,14 @@ viewer_forget(struct viewer *v, struct position *p)
 {
 	struct attachment *a = p->attachment;
 
-	assert(a->n_positions > 0);
 	count_memory(v, -(uint64_t)VIEWER_POSITION_MEMORY);
 	if (p->is_ended) {
 		assert(v->n_ended > 0);
 		v->n_ended--;
 		count_memory(v, -(uint64_t)VIEWER_ENDED_MEMORY);
 	}
-	if (--a->n_positions == 0 && a->has_ended) {
+	list_del(&p->of_attachment);
+	if (list_empty(&a->positions) && a->has_ended) {
 		assert(v->n_ended_sessions > 0);
 		v->n_ended_sessions--;
 		v->viewers->n_ended_sessions--;
@@ -189,7 +189,7 @@ viewer_add_position(
 	list_init(&p->node);
 	p->stream = live_get(s);
 	p->attachment = viewer_attachment(v, s->session->id);
-	p->attachment->n_positions++;
+	list_append(&p->attachment->positions, &p->of_attachment);
 	st = join_trace(v, p);
 	if (st == OK)
 		st = idmap_insert(&v->by_id, s->id, p);
@@ -227,16 +227,20 @@ lose_oldest_stream(struct viewer *v)
 	return true;
 }
 
-/* Of the viewers that stay. */
+/* Of the viewers that stay, the one with most ended streams, or with streams of
+ * most ended sessions (BY_SESSIONS): at least FEW of them. */
 static struct viewer *
-with_most_ended_streams(const struct viewers *vs)
+with_most_ended(const struct viewers *vs, bool by_sessions, unsigned few)
 {
 	struct viewer *v, *found = NULL;
+	unsigned n;
 
 	list_each (v, &vs->all, struct viewer, node) {
-		if (!v->is_to_be_closed && v->n_ended > 0 &&
-		    (found == NULL || v->n_ended > found->n_ended))
-			found = v;
+		n = by_sessions ? v->n_ended_sessions : v->n_ended;
+		if (v->is_to_be_closed || n < few)
+			continue;
+		few = n + 1;
+		found = v;
 	}
 	return found;
 }
@@ -259,7 +263,7 @@ viewer_stream_ended(struct viewer *v, struct position *p)
 	/* Closed streams need memory that no viewer asked for: the viewer with
 	 * most of them loses the oldest, or is closed if all were announced. */
 	while (account_is_exhausted(&vs->memory) && !vs->has_to_be_closed &&
-	       (most = with_most_ended_streams(vs)) != NULL)
+	       (most = with_most_ended(vs, false, 1)) != NULL)
 		if (!lose_oldest_stream(most))
 			most->is_to_be_closed = vs->has_to_be_closed = true;
 	return true;
@@ -268,16 +272,12 @@ viewer_stream_ended(struct viewer *v, struct position *p)
 void
 viewers_limit_sessions(struct viewers *vs)
 {
-	struct viewer *v, *most = NULL;
+	struct viewer *most;
 
 	if (vs->n_ended_sessions <= vs->max_ended_sessions ||
 	    vs->has_to_be_closed)
 		return;
-	list_each (v, &vs->all, struct viewer, node)
-		if (v->n_ended_sessions >= VIEWER_SESSIONS_LEFT_FEW &&
-		    (most == NULL ||
-			v->n_ended_sessions > most->n_ended_sessions))
-			most = v;
+	most = with_most_ended(vs, true, VIEWER_SESSIONS_LEFT_FEW);
 	if (most != NULL)
 		most->is_to_be_closed = vs->has_to_be_closed = true;
 }

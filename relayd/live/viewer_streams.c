@@ -317,7 +317,7 @@ viewer_session_ended(struct viewer *v, const struct live_session *s)
 		return;
 	a->has_ended = true;
 	v->has_new_end = true;
-	if (a->n_positions > 0)
+	if (!list_empty(&a->positions))
 		viewer_count_ended_session(v);
 }
 
