@@ -32,7 +32,7 @@ struct acceptor {
 	const struct options *options;
 	struct descriptors descriptors;
 	struct loop loop;
-	struct desk desk;
+	struct conns conns;
 	struct control_config control_config;
 	struct account memory, underway;
 	struct published session_ids;
@@ -95,7 +95,7 @@ place_session(struct acceptor *a, struct conn *take_c)
 	struct message *adopt;
 	enum status st = message_create(&adopt, MESSAGE_ADOPT);
 
-	if (st == OK && !admission_new_session(&a->desk, take_c,
+	if (st == OK && !admission_new_session(&a->conns, take_c,
 			    placement_sessions(a->placement),
 			    placement_of_host(a->placement, &take_c->host)))
 		st = E_LIMIT;
@@ -123,7 +123,7 @@ to_worker(struct acceptor *a, struct conn *take_c)
 		return;
 	}
 	st = message_create(&adopt, MESSAGE_ADOPT);
-	if (st == OK && !admission_take_session(&a->desk, take_c))
+	if (st == OK && !admission_take_session(&a->conns, take_c))
 		st = E_LIMIT;
 	if (st != OK)
 		drop(take_c, adopt, st);
@@ -188,8 +188,8 @@ accepted(struct acceptor *a, int take_fd, const struct sockaddr *peer,
 	}
 	log_debug("peer=%s %s connection", c->peer,
 	    kind == CONN_CONTROL ? "control" : "data");
-	if (admission_connect(&a->desk, c))
-		conn_attach(c, &a->desk);
+	if (admission_connect(&a->conns, c))
+		conn_attach(c, &a->conns);
 	else
 		conn_destroy(c, false);
 }
@@ -348,7 +348,7 @@ acceptor_create(struct acceptor **out, struct options *o)
 	a->control_config.allow_clear = !o->disallow_clear;
 	for (unsigned i = 0; i < WORKERS_MAX; i++)
 		a->udp_fds[i] = -1;
-	list_init(&a->desk.conns);
+	list_init(&a->conns.conns);
 	a->workers = calloc(o->workers, sizeof(a->workers[0]));
 	st = a->workers == NULL ? E_NOMEM
 				: descriptors_divide(&a->descriptors, o);
@@ -357,7 +357,7 @@ acceptor_create(struct acceptor **out, struct options *o)
 	if (st == OK)
 		st = loop_init(&a->loop, on_message, a);
 	if (st == OK)
-		st = desk_init(&a->desk, &a->loop, NULL, &a->control_config,
+		st = conns_init(&a->conns, &a->loop, NULL, &a->control_config,
 		    &a->memory, o->socket_timeout_ms * NS_PER_MS);
 	if (st == OK)
 		st = make_events(a);
@@ -372,9 +372,9 @@ acceptor_create(struct acceptor **out, struct options *o)
 		acceptor_destroy(a);
 		return st;
 	}
-	a->desk.handover = on_handover;
-	a->desk.session_gone = on_session_gone;
-	a->desk.arg = a;
+	a->conns.handover = on_handover;
+	a->conns.session_gone = on_session_gone;
+	a->conns.arg = a;
 	*out = a;
 	return OK;
 }
@@ -406,12 +406,12 @@ acceptor_memory(const struct acceptor *a)
 }
 
 bool
-acceptor_has_turned(void *acceptor)
+acceptor_is_alive(void *acceptor)
 {
 	const struct acceptor *a = acceptor;
-	const bool live = live_pool_has_turned(a->live_pool);
+	const bool live = live_pool_is_alive(a->live_pool);
 
-	return workers_have_turned(a->workers, a->n_workers) && live;
+	return workers_are_alive(a->workers, a->n_workers) && live;
 }
 
 void
@@ -436,8 +436,8 @@ void
 acceptor_run(struct acceptor *a)
 {
 	while (!a->loop.is_stopping) {
-		loop_turn(&a->loop);
-		desk_turn_end(&a->desk);
+		loop_run_cycle(&a->loop);
+		conns_end_cycle(&a->conns);
 		publish(&a->loop.busy_since, 0);
 	}
 }
@@ -480,7 +480,7 @@ acceptor_destroy(struct acceptor *a)
 		if (a->udp_fds[i] >= 0)
 			close(a->udp_fds[i]);
 	live_pool_stop(a->live_pool);
-	desk_destroy(&a->desk);
+	conns_destroy(&a->conns);
 	loop_destroy(&a->loop);
 	placement_destroy(a->placement);
 	free(a->workers);

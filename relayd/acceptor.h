@@ -51,7 +51,7 @@ void acceptor_threads(struct acceptor *a, struct threads *out);
 const struct account *acceptor_memory(const struct acceptor *a);
 
 /* For the service manager (relayd/net/service.h). Main thread. */
-bool acceptor_has_turned(void *acceptor);
+bool acceptor_is_alive(void *acceptor);
 void acceptor_figures(struct service_figures *f, void *acceptor);
 /* For reload_tell(). */
 void acceptor_reload(const struct options *o, void *acceptor);

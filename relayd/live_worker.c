@@ -121,7 +121,7 @@ run(void *arg)
 	rcu_register_thread();
 	viewers_begin(&w->viewers);
 	while (!w->loop.is_stopping) {
-		loop_turn(&w->loop);
+		loop_run_cycle(&w->loop);
 		now = clock_now_ns();
 		next = viewer_conns_tick(&w->set, now);
 		if (questions_answer(
@@ -131,7 +131,7 @@ run(void *arg)
 		began = published(&w->loop.busy_since);
 		if (began != 0)
 			histogram_add(
-			    &w->viewers.stats->turns, clock_now_ns() - began);
+			    &w->viewers.stats->cycles, clock_now_ns() - began);
 		publish(&w->loop.busy_since, 0);
 	}
 	viewer_conns_destroy(&w->set);
@@ -283,12 +283,12 @@ live_pool_threads(struct live_pool *p, struct threads *out)
 }
 
 bool
-live_pool_has_turned(struct live_pool *p)
+live_pool_is_alive(struct live_pool *p)
 {
 	bool all = true;
 
 	for (unsigned i = 0; i < p->n_workers; i++)
-		all &= loop_has_turned(&p->workers[i].loop);
+		all &= loop_is_alive(&p->workers[i].loop);
 	return all;
 }
 

@@ -35,9 +35,9 @@ struct live_notifier *live_pool_notifier(struct live_pool *p);
 /* A viewer has connected; takes FD. Main thread. */
 void live_pool_adopt(
     struct live_pool *p, int take_fd, const struct sockaddr *peer);
-/* Have all workers' loops turned since the last call? (loop_has_turned()) Main
+/* Have all workers' loops turned since the last call? (loop_is_alive()) Main
  * thread. */
-bool live_pool_has_turned(struct live_pool *p);
+bool live_pool_is_alive(struct live_pool *p);
 /* Viewers that are connected. Any thread. */
 uint64_t live_pool_viewers(const struct live_pool *p);
 /* Of one session, from now on; those that are there stay. Any thread. */

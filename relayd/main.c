@@ -151,7 +151,7 @@ serve(struct daemon *d, struct reload *reload, struct acceptor *acceptor,
 		.arg = &threads,
 	};
 	const struct service_config service_config = {
-		.has_turned = acceptor_has_turned,
+		.is_alive = acceptor_is_alive,
 		.figures = acceptor_figures,
 		.arg = acceptor,
 	};

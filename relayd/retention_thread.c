@@ -91,7 +91,7 @@ run(void *arg)
 		next = retention_turn(t->retention);
 		publish(&t->loop.busy_since, 0);
 		loop_set_timer(&t->loop, next, clock_now_ns());
-		loop_turn(&t->loop);
+		loop_run_cycle(&t->loop);
 	}
 	return NULL;
 }

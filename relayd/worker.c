@@ -27,8 +27,8 @@
 #define HELD_RETRY_NS (20 * NS_PER_MS)
 /* Free cached packet memory after this time without packets. */
 #define REST_NS (5 * NS_PER_S)
-/* Log turns that take longer. */
-#define SLOW_TURN_NS (250 * NS_PER_MS)
+/* Log cycles that take longer. */
+#define SLOW_CYCLE_NS (250 * NS_PER_MS)
 
 struct worker {
 	pthread_t thread;
@@ -36,7 +36,7 @@ struct worker {
 	bool has_thread;
 	struct loop loop;
 	struct shard *shard;
-	struct desk desk;
+	struct conns conns;
 	struct udp_port *udp; /* NULL: none */
 	struct account *underway;
 	struct questions questions;
@@ -58,7 +58,7 @@ on_session_gone(struct message *take_m, void *arg)
 static void
 take_parcel(struct worker *w, struct udp_parcel *take_p)
 {
-	if (w->desk.scratch != NULL)
+	if (w->conns.scratch != NULL)
 		(void)!udp_input(w->shard, take_p->bytes, take_p->n);
 	udp_parcel_done(take_p, w->underway);
 }
@@ -70,8 +70,8 @@ on_message(struct message *m, void *arg)
 
 	if (m->kind == MESSAGE_STOP)
 		w->loop.is_stopping = true;
-	else if (m->kind == MESSAGE_ADOPT && w->desk.scratch != NULL)
-		conn_attach(m->conn, &w->desk);
+	else if (m->kind == MESSAGE_ADOPT && w->conns.scratch != NULL)
+		conn_attach(m->conn, &w->conns);
 	else if (m->kind == MESSAGE_DATAGRAM)
 		take_parcel(w, m->object);
 	else if (m->kind == MESSAGE_INFO)
@@ -132,24 +132,24 @@ show_figures(const struct worker *w)
 }
 
 static void
-turn_end(struct worker *w)
+end_cycle(struct worker *w)
 {
 	uint64_t now, began, next, pause;
 	bool deletes, asked;
 
-	desk_turn_end(&w->desk);
+	conns_end_cycle(&w->conns);
 	deletes = cycle_delete_some(w->shard);
 	now = clock_now_ns();
 	next = cycle_tick(w->shard, now);
-	desk_turn_end(&w->desk);
-	if (!list_empty(&w->desk.held))
+	conns_end_cycle(&w->conns);
+	if (!list_empty(&w->conns.held))
 		next = clock_earlier(next, now + HELD_RETRY_NS);
 	next = clock_earlier(next, rest(w, now));
 	pause = store_tick(w->shard->store);
 	if (pause != UINT64_MAX)
 		next = clock_earlier(next, now + pause);
 	began = published(&w->loop.busy_since);
-	if (began != 0 && now - began > SLOW_TURN_NS &&
+	if (began != 0 && now - began > SLOW_CYCLE_NS &&
 	    log_ratelimit(&w->last_slow_log, NS_PER_S))
 		log_warn("worker %u: a cycle of the loop took %" PRIu64 " ms",
 		    w->shard->config.worker, (now - began) / NS_PER_MS);
@@ -157,7 +157,7 @@ turn_end(struct worker *w)
 	asked = questions_answer(&w->questions, answer, w->shard);
 	loop_set_timer(&w->loop, deletes || asked ? now : next, now);
 	if (began != 0)
-		histogram_add(&w->shard->stats->turns, clock_now_ns() - began);
+		histogram_add(&w->shard->stats->cycles, clock_now_ns() - began);
 	publish(&w->loop.busy_since, 0);
 	shard_begin_cycle(w->shard);
 }
@@ -191,15 +191,15 @@ run(void *arg)
 	shard_take_over(w->shard);
 	rcu_register_thread();
 	while (!w->loop.is_stopping) {
-		loop_turn(&w->loop);
-		turn_end(w);
+		loop_run_cycle(&w->loop);
+		end_cycle(w);
 	}
 	store_end(w->shard->store);
 	udp_port_read_all(w->udp);
-	desk_read_all(&w->desk);
+	conns_read_all(&w->conns);
 	cycle_commit(w->shard);
 	w->shard->is_stopping = true;
-	desk_destroy(&w->desk);
+	conns_destroy(&w->conns);
 	cycle_last(w->shard);
 	log_figures(w);
 	rcu_unregister_thread();
@@ -210,7 +210,7 @@ static void
 worker_free(struct worker *w)
 {
 	udp_port_destroy(w->udp);
-	desk_destroy(&w->desk);
+	conns_destroy(&w->conns);
 	cycle_last(w->shard);
 	shard_destroy(w->shard);
 	loop_destroy(&w->loop);
@@ -233,21 +233,21 @@ worker_start(struct worker **out, const struct worker_config *config)
 	}
 	w->acceptor = config->acceptor;
 	w->underway = config->underway;
-	list_init(&w->desk.conns);
+	list_init(&w->conns.conns);
 	st = loop_init(&w->loop, on_message, w);
 	if (st == OK)
 		st = shard_create(&w->shard, config->shard, config->store);
 	if (st == OK)
 		w->shard->slice.is_limited = true;
 	if (st == OK)
-		st = desk_init(&w->desk, &w->loop, w->shard, config->control,
+		st = conns_init(&w->conns, &w->loop, w->shard, config->control,
 		    config->shard->memory, config->stall_ns);
-	w->desk.session_gone = on_session_gone;
-	w->desk.arg = w;
+	w->conns.session_gone = on_session_gone;
+	w->conns.arg = w;
 	if (st == OK)
 		st = message_create(&w->stop, MESSAGE_STOP);
 	if (st == OK && config->udp_fd >= 0)
-		st = udp_port_create(&w->udp, config->udp_fd, &w->desk,
+		st = udp_port_create(&w->udp, config->udp_fd, &w->conns,
 		    config->acceptor, config->underway);
 	else if (config->udp_fd >= 0)
 		close(config->udp_fd);
@@ -276,12 +276,12 @@ workers_threads(struct worker *const *workers, unsigned n, struct threads *out)
 }
 
 bool
-workers_have_turned(struct worker *const *workers, unsigned n)
+workers_are_alive(struct worker *const *workers, unsigned n)
 {
 	bool all = true;
 
 	for (unsigned i = 0; i < n; i++)
-		all &= loop_has_turned(&workers[i]->loop);
+		all &= loop_is_alive(&workers[i]->loop);
 	return all;
 }
 

@@ -40,9 +40,9 @@ struct loop *worker_loop(struct worker *w);
 /* The threads of N workers, added to OUT. */
 void workers_threads(
     struct worker *const *workers, unsigned n, struct threads *out);
-/* Have all N loops turned since the last call? See loop_has_turned(). Main
+/* Have all N loops turned since the last call? See loop_is_alive(). Main
  * thread. */
-bool workers_have_turned(struct worker *const *workers, unsigned n);
+bool workers_are_alive(struct worker *const *workers, unsigned n);
 
 /* The worker reads and writes what has arrived and closes every connection.
  * Returns when its thread has ended. W may be NULL. */

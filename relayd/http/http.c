@@ -336,7 +336,7 @@ serve_http(void *arg)
 	struct http *h = arg;
 
 	while (!h->loop.is_stopping) {
-		loop_turn(&h->loop);
+		loop_run_cycle(&h->loop);
 		if (h->view.phase == VIEW_STARTING)
 			h->view.phase = (enum view_phase)published(&h->phase);
 		publish(&h->loop.busy_since, 0);

@@ -128,10 +128,10 @@ write_histograms(struct buf *b, const struct view *v)
 	    "events");
 	for (unsigned i = 0; i < v->options->workers; i++)
 		write_histogram(
-		    b, "loop_seconds", "", i, &stats_worker(i)->turns);
+		    b, "loop_seconds", "", i, &stats_worker(i)->cycles);
 	for (unsigned i = 0; i < v->options->live_workers; i++)
-		write_histogram(
-		    b, "loop_seconds", "live", i, &stats_live_worker(i)->turns);
+		write_histogram(b, "loop_seconds", "live", i,
+		    &stats_live_worker(i)->cycles);
 	head(b, "commit_seconds", "histogram",
 	    "Time that a worker spent writing in one cycle");
 	for (unsigned i = 0; i < v->options->workers; i++)

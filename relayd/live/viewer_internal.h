@@ -30,7 +30,7 @@
 /* For a viewer that lists before it creates its session, packets of other
  * streams end the wait if it has at most this many streams: each of them is
  * looked at. */
-#define VIEWER_TURN_STREAMS 256
+#define VIEWER_CYCLE_STREAMS 256
 /* A viewer that asks for streams and does not read them is closed when it has
  * more than this many times max_ended of them. */
 #define VIEWER_ENDED_TOLD 4

@@ -505,7 +505,7 @@ has_packet(const struct position *p)
 	return packet_log_look(p->stream->log, p->pos, &view) == LOG_PACKET;
 }
 
-/* How many streams V reads; the count stops above VIEWER_TURN_STREAMS.
+/* How many streams V reads; the count stops above VIEWER_CYCLE_STREAMS.
  * *HAS_NEWS: another stream than P has a packet to read. */
 static unsigned
 look_at_others(const struct viewer *v, const struct position *p, bool *has_news)
@@ -516,7 +516,7 @@ look_at_others(const struct viewer *v, const struct position *p, bool *has_news)
 
 	*has_news = false;
 	for (n = v->announced.next;
-	     n != &v->announced && count <= VIEWER_TURN_STREAMS; n = n->next) {
+	     n != &v->announced && count <= VIEWER_CYCLE_STREAMS; n = n->next) {
 		o = list_entry(n, struct position, node);
 		if (o->stream->is_metadata)
 			continue;
@@ -549,7 +549,7 @@ may_hold_nothing(const struct question *q, struct live_held *held)
 	if (v->created_before_list)
 		return true;
 	held->is_turn = look_at_others(v, q->position, &has_news) <=
-			VIEWER_TURN_STREAMS;
+			VIEWER_CYCLE_STREAMS;
 	return !held->is_turn || !has_news;
 }
 

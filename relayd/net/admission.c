@@ -22,12 +22,12 @@ is_silent(const struct conn *c)
 }
 
 static struct conn *
-oldest_control(struct desk *d)
+oldest_control(struct conns *set)
 {
 	struct conn *c, *oldest = NULL;
 	struct list *n, *tmp;
 
-	list_for_each (n, tmp, &d->conns) {
+	list_for_each (n, tmp, &set->conns) {
 		c = list_entry(n, struct conn, node);
 		if (c->kind != CONN_CONTROL)
 			continue;
@@ -41,13 +41,13 @@ oldest_control(struct desk *d)
 
 /* NULL if there is none, or if too many connections of NEW_C's host wait. */
 static struct conn *
-newest_data_of_others(struct desk *d, const struct conn *new_c)
+newest_data_of_others(struct conns *set, const struct conn *new_c)
 {
 	struct conn *c, *newest = NULL;
 	struct list *n, *tmp;
 	uint64_t same = 0;
 
-	list_for_each (n, tmp, &d->conns) {
+	list_for_each (n, tmp, &set->conns) {
 		c = list_entry(n, struct conn, node);
 		if (c->kind != CONN_DATA)
 			continue;
@@ -69,7 +69,7 @@ take(struct conn *c, enum fds_share s)
 }
 
 bool
-admission_connect(struct desk *d, struct conn *c)
+admission_connect(struct conns *set, struct conn *c)
 {
 	const bool is_control = c->kind == CONN_CONTROL;
 	const enum fds_share s = is_control ? FDS_CONTROL : FDS_DATA;
@@ -78,8 +78,9 @@ admission_connect(struct desk *d, struct conn *c)
 	if (take(c, s))
 		return true;
 	stats_refused(conn_port(c), REFUSAL_crowded);
-	victim = is_control ? oldest_control(d) : newest_data_of_others(d, c);
-	if (log_ratelimit(&d->last_admission_log, LOG_AGAIN_NS))
+	victim = is_control ? oldest_control(set)
+			    : newest_data_of_others(set, c);
+	if (log_ratelimit(&set->last_admission_log, LOG_AGAIN_NS))
 		log_warn("peer=%s %s connection turned away: %" PRIu64
 			 " wait without a session (--fd-pool-size)",
 		    victim == NULL ? c->peer : victim->peer,
@@ -89,12 +90,12 @@ admission_connect(struct desk *d, struct conn *c)
 }
 
 bool
-admission_take_session(struct desk *d, struct conn *c)
+admission_take_session(struct conns *set, struct conn *c)
 {
 	if (take(c, FDS_SESSIONS))
 		return true;
 	stats_refused(conn_port(c), REFUSAL_descriptors);
-	if (log_ratelimit(&d->last_full_log, LOG_AGAIN_NS))
+	if (log_ratelimit(&set->last_full_log, LOG_AGAIN_NS))
 		log_error("peer=%s %s connection refused: sessions use all of "
 			  "their %" PRIu64 " descriptors (--fd-pool-size)",
 		    c->peer, stats_port_names[conn_port(c)],
@@ -128,7 +129,7 @@ admission_session_gone(unsigned n)
 
 bool
 admission_new_session(
-    struct desk *d, struct conn *c, unsigned n, unsigned of_host)
+    struct conns *set, struct conn *c, unsigned n, unsigned of_host)
 {
 	const struct account all = slots(n);
 	const bool is_full = n >= all.hard ||
@@ -136,13 +137,13 @@ admission_new_session(
 			     !fds_promise(SESSION_FDS * ((uint64_t)n + 1));
 
 	if (!is_full && account_may_take(&all, of_host, 1))
-		return admission_take_session(d, c);
+		return admission_take_session(set, c);
 	stats_refused(PORT_CONTROL, REFUSAL_descriptors);
-	if (is_full && log_ratelimit(&d->last_full_log, LOG_AGAIN_NS))
+	if (is_full && log_ratelimit(&set->last_full_log, LOG_AGAIN_NS))
 		log_error("peer=%s session refused: the %u sessions "
 			  "need all descriptors (--fd-pool-size)",
 		    c->peer, n);
-	else if (!is_full && log_ratelimit(&d->last_host_log, LOG_AGAIN_NS))
+	else if (!is_full && log_ratelimit(&set->last_host_log, LOG_AGAIN_NS))
 		log_error("peer=%s session refused: its host has %u of %u, and "
 			  "the last %" PRIu64 " are for hosts with less than "
 			  "%u (--fd-pool-size)",

@@ -11,23 +11,21 @@
 #include "common/compiler.h"
 
 struct conn;
-struct desk;
+struct conns;
 
 /*
- * Take a descriptor for C, a new connection that is not attached to D yet. When
- * the share is used up, another connection is closed:
- *	control: the oldest that has not sent VERSION, else the oldest, because
- *	    a tracer sends its request at once;
- *	data: the newest of another host, if few connections of C's host wait,
- *	    else none, because a tracer's data connection may be silent until
- *	    its first packet.
- * False: C is refused; the caller destroys it.
+ * Take a descriptor for C, a new connection that is not attached to SET yet.
+ *When the share is used up, another connection is closed: control: the oldest
+ *that has not sent VERSION, else the oldest, because a tracer sends its request
+ *at once; data: the newest of another host, if few connections of C's host
+ *wait, else none, because a tracer's data connection may be silent until its
+ *first packet. False: C is refused; the caller destroys it.
  */
-bool admission_connect(struct desk *d, struct conn *c) MUST_CHECK;
+bool admission_connect(struct conns *set, struct conn *c) MUST_CHECK;
 
 /* C joins an existing session. False: the sessions' share of descriptors is
  * used up; the caller destroys C. */
-bool admission_take_session(struct desk *d, struct conn *c) MUST_CHECK;
+bool admission_take_session(struct conns *set, struct conn *c) MUST_CHECK;
 
 /*
  * The last slots for sessions are reserved for hosts with fewer than HOST_FEW
@@ -44,7 +42,7 @@ bool admission_take_session(struct desk *d, struct conn *c) MUST_CHECK;
 /* C requests a new session; N sessions exist, OF_HOST of them of C's host.
  * False: no slot is free, which is logged. */
 bool admission_new_session(
-    struct desk *d, struct conn *c, unsigned n, unsigned of_host) MUST_CHECK;
+    struct conns *set, struct conn *c, unsigned n, unsigned of_host) MUST_CHECK;
 /* A session ended and N remain: the descriptors of free slots may be lent. */
 void admission_session_gone(unsigned n);
 

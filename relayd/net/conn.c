@@ -55,16 +55,16 @@ conn_set_busy(struct conn *c, bool is_busy)
 		return;
 	c->busy_since_ns = is_busy ? clock_now_ns() : 0;
 	if (is_busy)
-		c->desk->n_busy++;
+		c->set->n_busy++;
 	else
-		c->desk->n_busy--;
+		c->set->n_busy--;
 }
 
-/* Remove C from its desk; its endpoint stays. */
+/* Remove C from its set; its endpoint stays. */
 static void
 detach(struct conn *c)
 {
-	if (c->desk == NULL)
+	if (c->set == NULL)
 		return;
 	conn_set_busy(c, false);
 	if (c->has_events) {
@@ -76,7 +76,7 @@ detach(struct conn *c)
 	list_del(&c->node);
 	list_del(&c->unsent_node);
 	list_del(&c->held_node);
-	c->desk = NULL;
+	c->set = NULL;
 }
 
 static void
@@ -97,30 +97,30 @@ conn_set_share(struct conn *c, enum fds_share s)
 
 /* The session ended or was refused: let the acceptor subtract it. */
 static void
-post_gone(struct conn *c, struct desk *d)
+post_gone(struct conn *c, struct conns *set)
 {
 	if (c->gone != NULL)
-		d->session_gone(c->gone, d->arg);
+		set->session_gone(c->gone, set->arg);
 	c->gone = NULL;
 }
 
 static void
 session_is_gone(void *take_gone, void *arg)
 {
-	struct desk *d = arg;
+	struct conns *set = arg;
 
-	d->session_gone(take_gone, d->arg);
+	set->session_gone(take_gone, set->arg);
 }
 
 /* The session, if there is one, notifies the acceptor itself, because it may
  * linger with all its descriptors. */
 static void
-end_control(struct conn *c, struct desk *d, bool aborted)
+end_control(struct conn *c, struct conns *set, bool aborted)
 {
 	struct session *s = c->control == NULL ? NULL : c->control->session;
 
 	if (s != NULL && c->gone != NULL) {
-		session_on_gone(s, session_is_gone, c->gone, d);
+		session_on_gone(s, session_is_gone, c->gone, set);
 		c->gone = NULL;
 	}
 	control_destroy(c->control, aborted);
@@ -130,17 +130,17 @@ end_control(struct conn *c, struct desk *d, bool aborted)
 void
 conn_destroy(struct conn *c, bool aborted)
 {
-	struct desk *d;
+	struct conns *set;
 
 	if (c == NULL)
 		return;
-	d = c->desk;
+	set = c->set;
 	detach(c);
-	end_control(c, d, aborted);
+	end_control(c, set, aborted);
 	ingest_destroy(c->ingest);
-	if (d != NULL) {
-		post_gone(c, d);
-		account_sub(d->memory, c->charged);
+	if (set != NULL) {
+		post_gone(c, set);
+		account_sub(set->memory, c->charged);
 	}
 	close(c->fd);
 	give_share(c);
@@ -162,21 +162,21 @@ conn_charge(struct conn *c)
 		now = 0;
 
 	if (now > c->charged)
-		account_add(c->desk->memory, now - c->charged);
+		account_add(c->set->memory, now - c->charged);
 	else if (now < c->charged)
-		account_sub(c->desk->memory, c->charged - now);
+		account_sub(c->set->memory, c->charged - now);
 	c->charged = now;
 }
 
 void
 conn_handover(struct conn *c)
 {
-	struct desk *d = c->desk;
+	struct conns *set = c->set;
 
 	detach(c);
-	account_sub(d->memory, c->charged);
+	account_sub(set->memory, c->charged);
 	c->charged = 0;
-	d->handover(c, d->arg);
+	set->handover(c, set->arg);
 }
 
 /* Send a last reply and ignore what the peer sends from now on. */
@@ -184,8 +184,8 @@ static void
 begin_closing(struct conn *c)
 {
 	c->is_closing = true;
-	end_control(c, c->desk, true);
-	post_gone(c, c->desk);
+	end_control(c, c->set, true);
+	post_gone(c, c->set);
 	conn_set_busy(c, false);
 	conn_set_busy(c, true);
 	buf_consume(&c->in, buf_len(&c->in));
@@ -220,7 +220,7 @@ conn_fail(struct conn *c, enum status st)
 }
 
 /* Resume a connection that waited because too many replies were unsent: serve
- * the requests in its socket and those that it brought from another desk. */
+ * the requests in its socket and those that it brought from another thread. */
 static void
 resume_requests(struct conn *c)
 {
@@ -295,7 +295,7 @@ send_replies(struct conn *c)
 		event_add(c->write_event, NULL);
 		return true;
 	}
-	buf_give_spare(&c->out, &c->desk->spares);
+	buf_give_spare(&c->out, &c->set->spares);
 	conn_charge(c);
 	if (c->is_closing)
 		shutdown(c->fd, SHUT_WR);
@@ -307,7 +307,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
-	loop_is_busy(c->desk->loop);
+	loop_is_busy(c->set->loop);
 	(void)send_replies(c);
 }
 
@@ -316,34 +316,34 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
-	loop_is_busy(c->desk->loop);
+	loop_is_busy(c->set->loop);
 	conn_read(c);
 }
 
 static enum status
-make_endpoint(struct conn *c, struct desk *d)
+make_endpoint(struct conn *c, struct conns *set)
 {
 	enum status st = OK;
 
-	if (c->kind == CONN_DATA && d->shard != NULL)
-		return ingest_create(&c->ingest, d->shard, c->peer, c);
+	if (c->kind == CONN_DATA && set->shard != NULL)
+		return ingest_create(&c->ingest, set->shard, c->peer, c);
 	if (c->kind == CONN_CONTROL && c->control == NULL)
-		st = control_create(&c->control, d->control_config, c->peer);
+		st = control_create(&c->control, set->control_config, c->peer);
 	if (st == OK && c->kind == CONN_CONTROL)
-		c->control->shard = d->shard;
+		c->control->shard = set->shard;
 	return st;
 }
 
 void
-conn_attach(struct conn *c, struct desk *d)
+conn_attach(struct conn *c, struct conns *set)
 {
-	c->desk = d;
-	list_append(&d->conns, &c->node);
-	if (make_endpoint(c, d) != OK ||
-	    event_assign(&c->read_event, d->loop->base, c->fd,
+	c->set = set;
+	list_append(&set->conns, &c->node);
+	if (make_endpoint(c, set) != OK ||
+	    event_assign(&c->read_event, set->loop->base, c->fd,
 		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
 	    (c->kind == CONN_CONTROL &&
-		event_assign(c->write_event, d->loop->base, c->fd, EV_WRITE,
+		event_assign(c->write_event, set->loop->base, c->fd, EV_WRITE,
 		    on_writable, c) != 0) ||
 	    event_add(&c->read_event, NULL) != 0) {
 		log_error("peer=%s connection dropped: out of memory", c->peer);
@@ -372,7 +372,7 @@ conn_flush(struct conn *c)
 {
 	if (buf_len(&c->out) > 0 && list_empty(&c->unsent_node) &&
 	    !event_pending(c->write_event, EV_WRITE, NULL))
-		list_append(&c->desk->unsent, &c->unsent_node);
+		list_append(&c->set->unsent, &c->unsent_node);
 }
 
 bool

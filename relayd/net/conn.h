@@ -4,8 +4,8 @@
  * that are not sent yet, and the endpoint that interprets the messages. Decides
  * what a failure of the endpoint means for the connection.
  *
- * A connection belongs to one desk at a time (the acceptor's, then a worker's),
- * and only the thread of that desk touches it. No function here blocks.
+ * A connection belongs to one set at a time (the acceptor's, then a worker's),
+ * and only the thread of that set touches it. No function here blocks.
  */
 #ifndef RELAYD_NET_CONN_H
 #define RELAYD_NET_CONN_H
@@ -32,24 +32,24 @@ struct sockaddr;
 
 enum conn_kind { CONN_CONTROL, CONN_DATA };
 
-/* Size of the read buffer that all connections of a desk share. */
+/* Size of the read buffer that all connections of one set share. */
 #define CONN_SCRATCH (1024 * 1024)
 /* Bytes read from one connection per wake-up (4 ms at 1 GB/s), so that the
  * other connections are served too. */
-#define CONN_TURN_BYTES (4 * 1024 * 1024)
+#define CONN_CYCLE_BYTES (4 * 1024 * 1024)
 /* A peer that is silent in the middle of a message for longer is closed. */
 #define CONN_STALL_NS (30 * NS_PER_S)
 /* Buffer space of a connection that does not count as packet memory. */
 #define CONN_UNCOUNTED (64 * 1024)
-/* Reply buffers that the connections of a desk share: how many, and the bytes
+/* Reply buffers that the connections of one set share: how many, and the bytes
  * of each (a hundred short replies). */
-#define DESK_SPARES BUF_SPARES_MAX
-#define DESK_SPARE_BYTES 512
+#define CONN_SPARES BUF_SPARES_MAX
+#define CONN_SPARE_BYTES 512
 /* A peer may take this long to read the last reply and close. */
 #define CONN_LAST_WORDS_NS (2 * NS_PER_S)
 
 /* What the connections of one thread share. */
-struct desk {
+struct conns {
 	struct loop *loop;
 	struct shard *shard; /* NULL: the acceptor */
 	const struct control_config *control_config;
@@ -59,16 +59,16 @@ struct desk {
 	size_t unwritten;	  /* packet bytes read since the last commit */
 	uint64_t stall_ns;  /* CONN_STALL_NS, or the user's socket timeout */
 	struct list conns;  /* all */
-	struct list unsent; /* with replies to send at the end of the turn */
+	struct list unsent; /* with replies to send at the end of the cycle */
 	/* Not read because memory is short or an earlier message still waits;
-	 * retried at the end of each turn. */
+	 * retried at the end of each cycle. */
 	struct list held;
 	/* The acceptor's. */
 	uint64_t last_admission_log, last_full_log, last_host_log;
 	unsigned n_busy;     /* in mid-message or closing */
 	struct event *sweep; /* closes stalled ones, each second */
 	bool is_stopping;
-	/* On the acceptor's desk: TAKE_C has left it and needs a worker. */
+	/* On the acceptor: TAKE_C has left it and needs a worker. */
 	void (*handover)(struct conn *take_c, void *arg);
 	/* A session ended or was refused; TAKE_M has its placement key. */
 	void (*session_gone)(struct message *take_m, void *arg);
@@ -77,7 +77,7 @@ struct desk {
 
 struct conn {
 	struct list node, unsent_node, held_node;
-	struct desk *desk; /* NULL: between two desks */
+	struct conns *set; /* NULL: between two sets */
 	int fd;
 	bool has_share; /* holds a descriptor of the share below */
 	enum fds_share share;
@@ -101,27 +101,27 @@ struct conn {
 };
 
 /* STALL_NS: how long a peer may be silent in mid-message; 0: CONN_STALL_NS. */
-enum status desk_init(struct desk *d, struct loop *loop, struct shard *shard,
-    const struct control_config *config, struct account *memory,
-    uint64_t stall_ns) MUST_CHECK;
+enum status conns_init(struct conns *set, struct loop *loop,
+    struct shard *shard, const struct control_config *config,
+    struct account *memory, uint64_t stall_ns) MUST_CHECK;
 /* Closes every connection. */
-void desk_destroy(struct desk *d);
+void conns_destroy(struct conns *set);
 
-/* At the end of a turn: send replies, commit, resume held connections, close
+/* At the end of a cycle: send replies, commit, resume held connections, close
  * connections if packets use too much memory. */
-void desk_turn_end(struct desk *d);
+void conns_end_cycle(struct conns *set);
 /* Commit early if many bytes were read, while they are in the CPU's cache. */
-void desk_commit_early(struct desk *d);
+void conns_commit_early(struct conns *set);
 /* Before an ordered shutdown: read what has arrived on all connections. */
-void desk_read_all(struct desk *d);
+void conns_read_all(struct conns *set);
 
 enum stats_port conn_port(const struct conn *c);
 /* Takes FD (non-blocking). NULL: out of memory, FD is closed. */
 struct conn *conn_create(
     int take_fd, enum conn_kind kind, const struct sockaddr *address);
-/* Add C to the desk D and serve the bytes that it has read. C may be destroyed
+/* Add C to SET and serve the bytes that it has read. C may be destroyed
  * on return. */
-void conn_attach(struct conn *c, struct desk *d);
+void conn_attach(struct conn *c, struct conns *set);
 /* C's descriptor counts in share S, and no longer in its previous share. */
 void conn_set_share(struct conn *c, enum fds_share s);
 /* ABORTED: because of an error. C may be NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Only for conn.c, conn_read.c and desk.c. */
+/* Only for conn.c, conn_read.c and conns.c. */
 #ifndef RELAYD_NET_CONN_INTERNAL_H
 #define RELAYD_NET_CONN_INTERNAL_H
 
@@ -30,7 +30,7 @@ void conn_charge(struct conn *c);
 bool conn_is_mid_message(const struct conn *c);
 /* The bytes of that message that C has read. */
 uint64_t conn_holds(const struct conn *c);
-/* Send the replies at the end of the turn. */
+/* Send the replies at the end of the cycle. */
 void conn_flush(struct conn *c);
 bool conn_send_now(struct conn *c);
 /* Log that the socket failed; errno says why. */

@@ -24,18 +24,18 @@
  * many smaller packets arrive with one read. */
 #define LARGE_PACKET (32 * 1024)
 
-/* The outcome of one read. GOT_ALL: fewer bytes than requested, so the socket
+/* The outcome of one read. READ_ALL: fewer bytes than requested, so the socket
  * is empty unless more bytes have arrived since. */
-enum got { GOT_SOME, GOT_ALL, GOT_NOTHING, GOT_END, GOT_ERROR };
+enum read_result { READ_SOME, READ_ALL, READ_NOTHING, READ_END, READ_ERROR };
 
-static enum got
-got(ssize_t n, size_t room)
+static enum read_result
+result_of(ssize_t n, size_t room)
 {
 	if (n > 0)
-		return (size_t)n < room ? GOT_ALL : GOT_SOME;
+		return (size_t)n < room ? READ_ALL : READ_SOME;
 	if (n == 0)
-		return GOT_END;
-	return errno == EAGAIN || errno == EINTR ? GOT_NOTHING : GOT_ERROR;
+		return READ_END;
+	return errno == EAGAIN || errno == EINTR ? READ_NOTHING : READ_ERROR;
 }
 
 /* Keep the N bytes at P, the beginning of a message. */
@@ -55,10 +55,10 @@ serve_control(struct conn *c, const uint8_t *p, size_t n, size_t *used)
 		*used = n;
 		return OK;
 	}
-	buf_take_spare(&c->out, &c->desk->spares);
+	buf_take_spare(&c->out, &c->set->spares);
 	st = control_input(c->control, p, n, used, &c->out);
 	if (buf_len(&c->out) == 0)
-		buf_give_spare(&c->out, &c->desk->spares);
+		buf_give_spare(&c->out, &c->set->spares);
 	return st;
 }
 
@@ -75,10 +75,10 @@ serve_buffered(struct conn *c)
 }
 
 /* One read of a control connection; *SIZE is the number of bytes. */
-static enum got
+static enum read_result
 read_control(struct conn *c, enum status *st, size_t *size)
 {
-	uint8_t *at = c->desk->scratch;
+	uint8_t *at = c->set->scratch;
 	size_t room = CONN_SCRATCH, used;
 	ssize_t n;
 
@@ -91,14 +91,14 @@ read_control(struct conn *c, enum status *st, size_t *size)
 		at = buf_reserve(&c->in, room);
 		if (at == NULL) {
 			*st = E_NOMEM;
-			return GOT_ERROR;
+			return READ_ERROR;
 		}
 	}
 	n = recv(c->fd, at, room, MSG_DONTWAIT);
 	*size = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
-		return got(n, room);
-	if (at == c->desk->scratch) {
+		return result_of(n, room);
+	if (at == c->set->scratch) {
 		*st = serve_control(c, at, *size, &used);
 		if ((*st == OK || *st == E_HANDOVER) && used < *size &&
 		    keep(c, at + used, *size - used) != OK)
@@ -108,11 +108,11 @@ read_control(struct conn *c, enum status *st, size_t *size)
 		*st = serve_buffered(c);
 	}
 	conn_charge(c);
-	return got(n, room);
+	return result_of(n, room);
 }
 
 /* The acceptor reads the first header only; the worker reads the rest. */
-static enum got
+static enum read_result
 read_first_header(struct conn *c, enum status *st, size_t *size)
 {
 	size_t lacks = DATA_HEADER_LEN - buf_len(&c->in);
@@ -122,11 +122,11 @@ read_first_header(struct conn *c, enum status *st, size_t *size)
 	n = recv(c->fd, bytes, lacks, MSG_DONTWAIT);
 	*size = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
-		return got(n, lacks);
+		return result_of(n, lacks);
 	*st = keep(c, bytes, *size);
 	if (*st == OK && (size_t)n == lacks)
 		*st = E_HANDOVER;
-	return got(n, lacks);
+	return result_of(n, lacks);
 }
 
 static enum status
@@ -138,7 +138,7 @@ serve_data(struct conn *c, const uint8_t *p, size_t n)
 	return st == OK && used < n ? keep(c, p + used, n - used) : st;
 }
 
-static enum got
+static enum read_result
 read_packets(struct conn *c, enum status *st, size_t *size)
 {
 	struct ingest *in = c->ingest;
@@ -152,32 +152,32 @@ read_packets(struct conn *c, enum status *st, size_t *size)
 		tail = DATA_HEADER_LEN;
 	iov[0].iov_base = at;
 	iov[0].iov_len = direct;
-	iov[1].iov_base = c->desk->scratch;
+	iov[1].iov_base = c->set->scratch;
 	iov[1].iov_len = tail;
 	n = readv(c->fd, iov + (direct == 0), direct == 0 ? 1 : 2);
 	*size = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
-		return got(n, 0);
-	c->desk->unwritten += *size;
+		return result_of(n, 0);
+	c->set->unwritten += *size;
 	room = direct + tail;
 	if (direct > *size)
 		direct = *size;
 	if (direct > 0)
 		*st = ingest_filled(in, direct);
 	if (*st == OK && *size > direct)
-		*st = serve_data(c, c->desk->scratch, *size - direct);
-	return got(n, room);
+		*st = serve_data(c, c->set->scratch, *size - direct);
+	return result_of(n, room);
 }
 
-static enum got
+static enum read_result
 read_data(struct conn *c, enum status *st, size_t *size)
 {
-	if (c->desk->shard == NULL)
+	if (c->set->shard == NULL)
 		return read_first_header(c, st, size);
 	return read_packets(c, st, size);
 }
 
-/* Are unserved requests left in the buffer? They are served in a later turn,
+/* Are unserved requests left in the buffer? They are served in a later cycle,
  * even if the peer sends nothing more. */
 static bool
 is_waiting(const struct conn *c)
@@ -212,11 +212,11 @@ is_held(struct conn *c)
 	return c->ingest != NULL && ingest_is_held(c->ingest);
 }
 
-/* Has the connection used its share of the turn? */
+/* Has the connection used its share of the cycle? */
 static bool
 is_late(const struct conn *c)
 {
-	return c->desk->shard != NULL && shard_is_late(c->desk->shard);
+	return c->set->shard != NULL && shard_is_late(c->set->shard);
 }
 
 bool
@@ -241,34 +241,34 @@ conn_holds(const struct conn *c)
 
 /*
  * Is another read worth its cost? Not after a whole message. In the middle of a
- * message more bytes are on their way, and a turn of the loop costs more than a
- * read that returns nothing, unless bytes arrive a few at a time.
+ * message more bytes are on their way, and a cycle of the loop costs more than
+ * a read that returns nothing, unless bytes arrive a few at a time.
  */
 static bool
-goes_on(const struct conn *c, enum got g, size_t size)
+is_worth_reading(const struct conn *c, enum read_result g, size_t size)
 {
-	if (g == GOT_ALL)
+	if (g == READ_ALL)
 		return size >= 1024 && conn_is_mid_message(c);
-	return g == GOT_SOME;
+	return g == READ_SOME;
 }
 
-/* Read until the socket is empty, the connection's share of the turn is used,
+/* Read until the socket is empty, the connection's share of the cycle is used,
  * or the connection ends. */
-static enum got
+static enum read_result
 read_some(struct conn *c, enum status *st, size_t *read)
 {
 	size_t size = 0, total = 0;
-	enum got g = GOT_SOME;
+	enum read_result g = READ_SOME;
 	bool more = true;
 
 	*st = serve_kept(c);
-	while (*st == OK && more && total < CONN_TURN_BYTES && !is_held(c)) {
+	while (*st == OK && more && total < CONN_CYCLE_BYTES && !is_held(c)) {
 		if (c->kind == CONN_CONTROL)
 			g = read_control(c, st, &size);
 		else
 			g = read_data(c, st, &size);
 		total += size;
-		more = goes_on(c, g, size) && !is_late(c);
+		more = is_worth_reading(c, g, size) && !is_late(c);
 	}
 	/* Progress restarts the time limit of a message. The limit after a last
 	 * reply is never restarted. */
@@ -279,8 +279,8 @@ read_some(struct conn *c, enum status *st, size_t *read)
 }
 
 /*
- * Stop reading. The connection is retried at the end of each turn; one with too
- * many replies only after its peer has read some.
+ * Stop reading. The connection is retried at the end of each cycle; one with
+ * too many replies only after its peer has read some.
  */
 static void
 hold(struct conn *c)
@@ -289,7 +289,7 @@ hold(struct conn *c)
 		return;
 	event_del(&c->read_event);
 	if (c->kind == CONN_DATA || is_waiting(c))
-		list_append(&c->desk->held, &c->held_node);
+		list_append(&c->set->held, &c->held_node);
 }
 
 /* Acknowledge at once when only part of a request has arrived, usually the
@@ -329,7 +329,7 @@ static void
 read_slice(struct conn *c)
 {
 	enum status st;
-	enum got g;
+	enum read_result g;
 	size_t size;
 
 	if (c->failure != OK) {
@@ -337,17 +337,17 @@ read_slice(struct conn *c)
 		return;
 	}
 	g = read_some(c, &st, &size);
-	if (g == GOT_ERROR && st == OK)
+	if (g == READ_ERROR && st == OK)
 		conn_lost(c);
 	if (!conn_fail(c, st))
 		return;
-	if (g == GOT_END || g == GOT_ERROR) {
+	if (g == READ_END || g == READ_ERROR) {
 		if (c->kind == CONN_CONTROL && !read_session_data(c)) {
 			hold(c);
 			return;
 		}
 		/* After an orderly end, requests still get their replies. */
-		if (g == GOT_END && buf_len(&c->out) > 0 && !conn_send_now(c))
+		if (g == READ_END && buf_len(&c->out) > 0 && !conn_send_now(c))
 			return;
 		conn_destroy(c, false);
 		return;
@@ -362,15 +362,15 @@ read_slice(struct conn *c)
 void
 conn_read(struct conn *c)
 {
-	struct desk *d = c->desk;
-	struct shard *sh = d->shard;
+	struct conns *set = c->set;
+	struct shard *sh = set->shard;
 
 	if (sh != NULL)
 		shard_begin_slice(sh);
 	read_slice(c);
 	if (sh != NULL)
 		shard_end_slice(sh);
-	desk_commit_early(d);
+	conns_commit_early(set);
 }
 
 size_t
@@ -383,21 +383,21 @@ conn_in_socket(const struct conn *c)
 
 /* One step of reading ahead. False: nothing more can be read now. */
 static bool
-ahead(struct conn *c, size_t *size)
+read_step(struct conn *c, size_t *size)
 {
 	enum status st;
-	enum got g;
+	enum read_result g;
 
 	*size = 0;
 	if (c->failure != OK)
 		return false;
 	g = read_some(c, &st, size);
 	c->failure = st;
-	return g <= GOT_ALL && st == OK && !is_held(c) && !is_late(c);
+	return g <= READ_ALL && st == OK && !is_held(c) && !is_late(c);
 }
 
 static void
-end_ahead(struct conn *c)
+end_reading(struct conn *c)
 {
 	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
 	if (is_held(c))
@@ -410,9 +410,9 @@ conn_read_ahead(struct conn *c)
 	const size_t there = conn_in_socket(c);
 	size_t size, total = 0;
 
-	while (ahead(c, &size) && total + size < there)
+	while (read_step(c, &size) && total + size < there)
 		total += size;
-	end_ahead(c);
+	end_reading(c);
 }
 
 void
@@ -423,13 +423,13 @@ conn_read_last(struct conn *c)
 	bool more;
 
 	do {
-		more = ahead(c, &size);
+		more = read_step(c, &size);
 		total += size;
 		/* Bounds what waits, and resumes what was held. */
-		cycle_commit(c->desk->shard);
+		cycle_commit(c->set->shard);
 		more = more || (c->failure == OK && size > 0 && !is_late(c));
 	} while (more && total < there);
-	end_ahead(c);
+	end_reading(c);
 }
 
 void

@@ -135,20 +135,20 @@ loop_destroy(struct loop *l)
 }
 
 void
-loop_turn(struct loop *l)
+loop_run_cycle(struct loop *l)
 {
 	if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
 		log_errno(LOG_ERROR, "event loop");
-	publish(&l->turns, published(&l->turns) + 1);
+	publish(&l->cycles, published(&l->cycles) + 1);
 }
 
 bool
-loop_has_turned(struct loop *l)
+loop_is_alive(struct loop *l)
 {
-	const uint64_t turns = published(&l->turns);
-	const bool has = turns != l->turns_seen;
+	const uint64_t cycles = published(&l->cycles);
+	const bool has = cycles != l->cycles_seen;
 
-	l->turns_seen = turns;
+	l->cycles_seen = cycles;
 	loop_wake(l);
 	return has;
 }
@@ -159,7 +159,7 @@ loop_set_timer(struct loop *l, uint64_t at, uint64_t now)
 	const struct timeval tv = timeval_of(at > now ? at - now : 0);
 
 	/* Setting the timer again after an early wake-up is cheaper than moving
-	 * it at each turn. */
+	 * it at each cycle. */
 	if (at >= l->timer_at)
 		return;
 	l->timer_at = at;

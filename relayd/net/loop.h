@@ -69,15 +69,15 @@ struct loop {
 	void (*on_wake)(void *arg);
 	void *arg;
 	bool is_stopping;
-	bool wants_rest;   /* loop_rest() was called in this turn */
+	bool wants_rest;   /* loop_rest() was called in this cycle */
 	struct event rest; /* its end */
 	struct event timer;
 	uint64_t timer_at; /* ns; UINT64_MAX: not set */
-	/* When the current turn began, ns; 0: the loop waits. Read by the
+	/* When the current cycle began, ns; 0: the loop waits. Read by the
 	 * health socket. */
 	struct published busy_since;
-	struct published turns; /* completed */
-	uint64_t turns_seen;	/* by loop_has_turned() */
+	struct published cycles; /* completed */
+	uint64_t cycles_seen;	 /* by loop_is_alive() */
 };
 
 enum status loop_init(struct loop *l,
@@ -85,20 +85,20 @@ enum status loop_init(struct loop *l,
 /* Messages that are still in the inbox go to on_message first. */
 void loop_destroy(struct loop *l);
 
-/* One turn: wait for events, serve them. */
-void loop_turn(struct loop *l);
-/* Begin a turn at AT at the latest. AT and NOW, the current time, are ns of
+/* One cycle: wait for events, serve them. */
+void loop_run_cycle(struct loop *l);
+/* Begin a cycle at AT at the latest. AT and NOW, the current time, are ns of
  * clock_now_ns(). Ignored if an earlier time is set, or if AT is UINT64_MAX. */
 void loop_set_timer(struct loop *l, uint64_t at, uint64_t now);
 /* From on_message or on_wake: read the inbox again only after LOOP_REST_NS, for
  * threads whose messages can wait, so that many of them cost one wake-up. */
 void loop_rest(struct loop *l);
-/* Cancels loop_rest() of the same turn: a message cannot wait. */
+/* Cancels loop_rest() of the same cycle: a message cannot wait. */
 void loop_rest_not(struct loop *l);
-/* Has a turn ended since the last call? Wakes the loop, so that an idle loop
+/* Has a cycle ended since the last call? Wakes the loop, so that an idle loop
  * counts as alive in the next call. Always the same thread. */
-bool loop_has_turned(struct loop *l);
-/* Mark the start of work in this turn. Every callback calls this first. */
+bool loop_is_alive(struct loop *l);
+/* Mark the start of work in this cycle. Every callback calls this first. */
 void loop_is_busy(struct loop *l);
 
 /* A message with all fields zero except its kind. Messages that must not fail
@@ -107,7 +107,7 @@ enum status message_create(
     struct message **out, enum message_kind kind) MUST_CHECK;
 /* Any thread. TAKE_M was allocated with malloc(); the loop frees it. */
 void loop_post(struct loop *l, struct message *take_m);
-/* Any thread. Begin a turn, which calls on_wake. */
+/* Any thread. Begin a cycle, which calls on_wake. */
 void loop_wake(struct loop *l);
 
 #endif

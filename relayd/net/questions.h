@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The MESSAGE_INFO requests of a thread, answered at the end of its turns. The
+ * The MESSAGE_INFO requests of a thread, answered at the end of its cycles. The
  * thread only.
  */
 #ifndef RELAYD_NET_QUESTIONS_H
@@ -20,7 +20,7 @@ struct questions {
 /* M is a MESSAGE_INFO; takes its object. */
 void questions_add(struct questions *q, struct message *m);
 /* Answer the oldest request: an answer lists up to a thousand sessions, which
- * takes as long as a time slice. True: others wait; begin another turn. */
+ * takes as long as a time slice. True: others wait; begin another cycle. */
 bool questions_answer(struct questions *q,
     void (*answer)(void *arg, struct info *i), void *arg) MUST_CHECK;
 /* Discard all requests. */

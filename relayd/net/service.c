@@ -114,7 +114,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct service *s = arg;
 	const bool is_alive = s->has_watchdog &&
-			      s->config.has_turned(s->config.arg);
+			      s->config.is_alive(s->config.arg);
 	const char *status = new_status(s);
 	char state[sizeof(s->status) + 64];
 

@@ -35,13 +35,13 @@ void service_line(char *text, size_t n, const struct service_figures *f,
 
 struct service_config {
 	/* Has every loop turned since the last call? For the watchdog only. */
-	bool (*has_turned)(void *arg);
+	bool (*is_alive)(void *arg);
 	void (*figures)(struct service_figures *f, void *arg);
 	void *arg;
 };
 
 /*
- * Begins with the first turn. Without a service manager (NOTIFY_SOCKET) this
+ * Begins with the first cycle. Without a service manager (NOTIFY_SOCKET) this
  * does nothing. A failure to send is logged once. The watchdog's time is
  * WATCHDOG_USEC, unless WATCHDOG_PID names another process.
  */

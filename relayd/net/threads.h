@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 
-/* A thread whose turn lasts longer than this is unhealthy. */
+/* A thread whose cycle lasts longer than this is unhealthy. */
 #define THREADS_STUCK_NS (20 * NS_PER_S)
 
 struct loop;
@@ -30,7 +30,7 @@ struct threads {
 void threads_add(struct threads *t, enum thread_kind kind, unsigned number,
     struct loop *loop);
 
-/* Has its current turn lasted longer than NS? Any thread. */
+/* Has its current cycle lasted longer than NS? Any thread. */
 bool thread_is_stuck(const struct thread *t, uint64_t ns);
 
 /* The mask of unhealthy groups of threads (streaming 6.5); THREADS is a struct

@@ -31,9 +31,9 @@
  * CPU's cache for the checksum and the copy. */
 #define BATCH_LARGE 4
 #define LARGE (MESSAGE_ROOM / 4)
-/* Bytes read per turn, so that UDP_STATUS requests are answered between
+/* Bytes read per cycle, so that UDP_STATUS requests are answered between
  * reads. */
-#define TURN_BYTES (512 * 1024)
+#define CYCLE_BYTES (512 * 1024)
 /* Bytes read at an ordered shutdown: what the socket can hold, so that the
  * shutdown ends even if a sender continues. */
 #define LAST_BYTES (2 * (uint64_t)UDP_RCVBUF)
@@ -45,7 +45,7 @@ struct udp_port {
 	int fd;
 	struct event event;
 	bool has_event;
-	struct desk *desk;
+	struct conns *conns;
 	struct loop *acceptor;
 	struct account *underway;
 	uint32_t kernel_drops; /* the kernel's last count */
@@ -71,7 +71,7 @@ hand_on(struct udp_port *port, const uint8_t *p, size_t n)
 {
 	struct message *m = malloc(sizeof(*m));
 	struct udp_parcel *parcel = malloc(sizeof(*parcel) + n);
-	struct shard *sh = port->desk->shard;
+	struct shard *sh = port->conns->shard;
 
 	if (m == NULL || parcel == NULL || !account_take(port->underway, n)) {
 		free(m);
@@ -92,7 +92,7 @@ hand_on(struct udp_port *port, const uint8_t *p, size_t n)
 static size_t
 read_ancillary(struct udp_port *port, struct msghdr *h, size_t n)
 {
-	struct udp_counts *counts = &port->desk->shard->udp;
+	struct udp_counts *counts = &port->conns->shard->udp;
 	struct cmsghdr *c;
 	uint32_t drops;
 	int size = 0;
@@ -113,7 +113,7 @@ read_ancillary(struct udp_port *port, struct msghdr *h, size_t n)
 static void
 take_message(struct udp_port *port, unsigned i)
 {
-	struct shard *sh = port->desk->shard;
+	struct shard *sh = port->conns->shard;
 	struct msghdr *h = &port->messages[i].msg_hdr;
 	const uint8_t *p = port->iov[i].iov_base;
 	size_t left = port->messages[i].msg_len, n, size;
@@ -136,7 +136,7 @@ receive(struct udp_port *port)
 {
 	for (unsigned i = 0; i < port->batch; i++) {
 		port->iov[i] = (struct iovec){
-			port->desk->scratch + i * MESSAGE_ROOM, MESSAGE_ROOM
+			port->conns->scratch + i * MESSAGE_ROOM, MESSAGE_ROOM
 		};
 		port->messages[i].msg_hdr = (struct msghdr){
 			.msg_iov = &port->iov[i],
@@ -182,13 +182,13 @@ read_some(struct udp_port *port, uint64_t most)
 		}
 		if (n > 0)
 			port->batch = next_batch(port, (unsigned)n, came,
-			    is_first && shard_is_late(port->desk->shard));
+			    is_first && shard_is_late(port->conns->shard));
 		is_first = false;
 		bytes += came + (uint64_t)(n > 0 ? n : 0) * MESSAGE_WEIGHT;
 		/* Write whole packets to files before reading more. */
-		cycle_commit(port->desk->shard);
+		cycle_commit(port->conns->shard);
 	} while (n == (int)asked && bytes < most &&
-		 !shard_is_late(port->desk->shard));
+		 !shard_is_late(port->conns->shard));
 	if (n >= 0 || error == EAGAIN || error == EINTR)
 		return;
 	errno = error;
@@ -200,10 +200,10 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct udp_port *port = arg;
 
-	loop_is_busy(port->desk->loop);
-	shard_begin_slice(port->desk->shard);
-	read_some(port, TURN_BYTES);
-	shard_end_slice(port->desk->shard);
+	loop_is_busy(port->conns->loop);
+	shard_begin_slice(port->conns->shard);
+	read_some(port, CYCLE_BYTES);
+	shard_end_slice(port->conns->shard);
 }
 
 void
@@ -211,13 +211,13 @@ udp_port_read_all(struct udp_port *port)
 {
 	if (port == NULL)
 		return;
-	shard_begin_slice_until(port->desk->shard, clock_now_ns() + LAST_NS);
+	shard_begin_slice_until(port->conns->shard, clock_now_ns() + LAST_NS);
 	read_some(port, LAST_BYTES);
-	shard_end_slice(port->desk->shard);
+	shard_end_slice(port->conns->shard);
 }
 
 enum status
-udp_port_create(struct udp_port **out, int take_fd, struct desk *desk,
+udp_port_create(struct udp_port **out, int take_fd, struct conns *conns,
     struct loop *acceptor, struct account *underway)
 {
 	struct udp_port *port = calloc(1, sizeof(*port));
@@ -228,11 +228,11 @@ udp_port_create(struct udp_port **out, int take_fd, struct desk *desk,
 		return E_NOMEM;
 	}
 	port->fd = take_fd;
-	port->desk = desk;
+	port->conns = conns;
 	port->acceptor = acceptor;
 	port->underway = underway;
 	port->batch = BATCH;
-	if (event_assign(&port->event, desk->loop->base, take_fd,
+	if (event_assign(&port->event, conns->loop->base, take_fd,
 		EV_READ | EV_PERSIST, on_readable, port) != 0) {
 		udp_port_destroy(port);
 		return E_NOMEM;

@@ -13,7 +13,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-struct desk;
+struct conns;
 struct loop;
 struct account;
 struct udp_port;
@@ -31,12 +31,12 @@ struct udp_parcel {
 };
 
 /*
- * TAKE_FD is owned, and closed on failure. Datagrams are read into DESK's
+ * TAKE_FD is owned, and closed on failure. Datagrams are read into CONNS'
  * scratch buffer. UNDERWAY, which is borrowed, counts the bytes that all
  * workers are forwarding.
  */
 enum status udp_port_create(struct udp_port **out, int take_fd,
-    struct desk *desk, struct loop *acceptor,
+    struct conns *conns, struct loop *acceptor,
     struct account *underway) MUST_CHECK;
 void udp_port_destroy(struct udp_port *port); /* NULL is fine */
 

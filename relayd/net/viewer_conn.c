@@ -339,14 +339,14 @@ release(struct viewer_conn *c, bool is_interrupted, size_t *left)
 static void
 serve_all(struct viewer_conn *c)
 {
-	const uint64_t until = clock_now_ns() + VIEWER_TURN_NS;
-	size_t room, left = VIEWER_TURN_BYTES;
+	const uint64_t until = clock_now_ns() + VIEWER_CYCLE_NS;
+	size_t room, left = VIEWER_CYCLE_BYTES;
 	unsigned served = 0;
 	bool is_all = false;
 	ssize_t n;
 
 	/* A read that does not fill the buffer has read everything. */
-	while (served < VIEWER_TURN_REQUESTS && !c->is_sending && !is_all &&
+	while (served < VIEWER_CYCLE_REQUESTS && !c->is_sending && !is_all &&
 	       clock_now_ns() <= until) {
 		room = sizeof(c->in) - c->n_in;
 		n = recv(c->fd, c->in + c->n_in, room, MSG_DONTWAIT);
@@ -385,7 +385,7 @@ static void
 on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct viewer_conn *c = arg;
-	size_t left = VIEWER_TURN_BYTES;
+	size_t left = VIEWER_CYCLE_BYTES;
 
 	loop_is_busy(c->set->loop);
 	if (!send_reply(c, &left))
@@ -400,15 +400,15 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d)
+viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *set)
 {
-	c->set = d;
+	c->set = set;
 	c->progress_ns = clock_now_ns();
-	list_append(&d->conns, &c->node);
-	if (viewer_create(&c->viewer, d->viewers, c->peer) != OK ||
-	    event_assign(&c->read_event, d->loop->base, c->fd,
+	list_append(&set->conns, &c->node);
+	if (viewer_create(&c->viewer, set->viewers, c->peer) != OK ||
+	    event_assign(&c->read_event, set->loop->base, c->fd,
 		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
-	    event_assign(&c->write_event, d->loop->base, c->fd, EV_WRITE,
+	    event_assign(&c->write_event, set->loop->base, c->fd, EV_WRITE,
 		on_writable, c) != 0 ||
 	    event_add(&c->read_event, NULL) != 0) {
 		log_error("peer=%s viewer dropped: out of memory", c->peer);
@@ -420,23 +420,23 @@ viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d)
 }
 
 void
-viewer_conns_init(struct viewer_conns *d, struct loop *loop,
+viewer_conns_init(struct viewer_conns *set, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns)
 {
-	*d = (struct viewer_conns){ .loop = loop,
+	*set = (struct viewer_conns){ .loop = loop,
 		.viewers = viewers,
 		.unsent.hard = VIEWER_UNSENT_MAX,
 		.stall_ns = stall_ns != 0 ? stall_ns : VIEWER_STALL_NS };
-	list_init(&d->conns);
-	list_init(&d->held);
+	list_init(&set->conns);
+	list_init(&set->held);
 }
 
 void
-viewer_conns_destroy(struct viewer_conns *d)
+viewer_conns_destroy(struct viewer_conns *set)
 {
-	while (!list_empty(&d->conns))
+	while (!list_empty(&set->conns))
 		viewer_conn_destroy(
-		    list_first(&d->conns, struct viewer_conn, node));
+		    list_first(&set->conns, struct viewer_conn, node));
 }
 
 /* Must the held request be served again? SOURCE has news, or (NULL) any. */
@@ -463,7 +463,7 @@ has_news(struct viewer_conn *c, const void *unused)
 /* Requests that are held again are appended to the list, so move those that are
  * due to another list first. */
 static void
-serve_held(struct viewer_conns *d,
+serve_held(struct viewer_conns *set,
     bool (*is_due)(struct viewer_conn *c, const void *source),
     const void *source)
 {
@@ -472,7 +472,7 @@ serve_held(struct viewer_conns *d,
 	size_t left;
 
 	list_init(&todo);
-	list_for_each (n, tmp, &d->held) {
+	list_for_each (n, tmp, &set->held) {
 		c = list_entry(n, struct viewer_conn, held_node);
 		if (!is_due(c, source))
 			continue;
@@ -482,32 +482,32 @@ serve_held(struct viewer_conns *d,
 	while (!list_empty(&todo)) {
 		c = list_first(&todo, struct viewer_conn, held_node);
 		list_del(&c->held_node);
-		left = VIEWER_TURN_BYTES;
+		left = VIEWER_CYCLE_BYTES;
 		(void)serve_one(c, &left);
 	}
 }
 
 void
-viewer_conns_wake(struct viewer_conns *d, const void *source)
+viewer_conns_wake(struct viewer_conns *set, const void *source)
 {
-	serve_held(d, is_woken, source);
+	serve_held(set, is_woken, source);
 }
 
 void
-viewer_conns_serve_events(struct viewer_conns *d)
+viewer_conns_serve_events(struct viewer_conns *set)
 {
-	serve_held(d, has_news, NULL);
+	serve_held(set, has_news, NULL);
 }
 
 static void
-close_marked(struct viewer_conns *d)
+close_marked(struct viewer_conns *set)
 {
 	struct list *n, *tmp;
 	struct viewer_conn *c;
 	unsigned n_streams, n_sessions;
 
-	d->viewers->has_to_be_closed = false;
-	list_for_each (n, tmp, &d->conns) {
+	set->viewers->has_to_be_closed = false;
+	list_for_each (n, tmp, &set->conns) {
 		c = list_entry(n, struct viewer_conn, node);
 		if (!viewer_is_to_be_closed(c->viewer, &n_streams, &n_sessions))
 			continue;
@@ -517,40 +517,40 @@ close_marked(struct viewer_conns *d)
 		    c->peer, n_streams, n_sessions);
 		viewer_conn_destroy(c);
 	}
-	viewers_limit_sessions(d->viewers);
+	viewers_limit_sessions(set->viewers);
 }
 
 uint64_t
-viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns)
+viewer_conns_tick(struct viewer_conns *set, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 	struct list *n, *tmp;
 	struct viewer_conn *c;
 	size_t left;
 
-	if (d->viewers->has_to_be_closed)
-		close_marked(d);
-	if (d->viewers->has_to_be_closed)
+	if (set->viewers->has_to_be_closed)
+		close_marked(set);
+	if (set->viewers->has_to_be_closed)
 		next = now_ns;
 
-	list_for_each (n, tmp, &d->held) {
+	list_for_each (n, tmp, &set->held) {
 		c = list_entry(n, struct viewer_conn, held_node);
 		if (c->what.until_ns > now_ns) {
 			if (c->what.until_ns < next)
 				next = c->what.until_ns;
 			continue;
 		}
-		left = VIEWER_TURN_BYTES;
+		left = VIEWER_CYCLE_BYTES;
 		if (release(c, false, &left) && c->is_held &&
 		    c->what.until_ns < next)
 			next = c->what.until_ns;
 	}
-	if (d->n_busy == 0)
+	if (set->n_busy == 0)
 		return next;
-	list_for_each (n, tmp, &d->conns) {
+	list_for_each (n, tmp, &set->conns) {
 		c = list_entry(n, struct viewer_conn, node);
 		/* progress_ns may be a little later than NOW_NS. */
-		if (!c->is_busy || now_ns < c->progress_ns + d->stall_ns)
+		if (!c->is_busy || now_ns < c->progress_ns + set->stall_ns)
 			continue;
 		log_peer(LOG_WARN,
 		    "peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,

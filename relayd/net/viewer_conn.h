@@ -26,14 +26,14 @@ struct viewers;
 #define VIEWER_COPY_MAX (64 * 1024)
 /* Requests of one viewer that are served in one cycle; then others are served.
  * More than one is rare, as viewers wait for each reply. */
-#define VIEWER_TURN_REQUESTS 64
+#define VIEWER_CYCLE_REQUESTS 64
 /* The time of one viewer's requests in one cycle; a request of a viewer with
  * many streams costs more. */
-#define VIEWER_TURN_NS (1 * NS_PER_MS)
+#define VIEWER_CYCLE_NS (1 * NS_PER_MS)
 /* Bytes that one viewer is sent before others are served: a viewer that reads
  * as fast as we send could take a packet of gigabytes, or ask for replies with
  * thousands of streams again and again. */
-#define VIEWER_TURN_BYTES (4 * 1024 * 1024)
+#define VIEWER_CYCLE_BYTES (4 * 1024 * 1024)
 /* Memory of replies that the viewers of one live worker have not read; and the
  * part of --max-memory that all live workers share, if that is less. Above it,
  * viewers that read nothing are closed. One reply has LIVE_LIST_PIECE,
@@ -85,26 +85,26 @@ struct viewer_conn {
 
 /* STALL_NS: how long a viewer may make no progress; 0: VIEWER_STALL_NS. The
  * caller may lower the limit of UNSENT afterwards. */
-void viewer_conns_init(struct viewer_conns *d, struct loop *loop,
+void viewer_conns_init(struct viewer_conns *set, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns);
-void viewer_conns_destroy(struct viewer_conns *d); /* closes all */
+void viewer_conns_destroy(struct viewer_conns *set); /* closes all */
 /* SOURCE has news: serve the requests that wait for it. NULL: serve all held
  * requests. */
-void viewer_conns_wake(struct viewer_conns *d, const void *source);
+void viewer_conns_wake(struct viewer_conns *set, const void *source);
 /* After viewers_take_event(): the held requests of viewers that had news are
  * served again. Those of viewers of an ended session are answered now, unless
  * they are held because they are early; those that are early are served in any
  * case, as they may have waited for the news of another session. */
-void viewer_conns_serve_events(struct viewer_conns *d);
+void viewer_conns_serve_events(struct viewer_conns *set);
 /* Serve held requests that reached their limit, and close stalled viewers.
  * Returns when to call it again, ns. */
-uint64_t viewer_conns_tick(struct viewer_conns *d, uint64_t now_ns);
+uint64_t viewer_conns_tick(struct viewer_conns *set, uint64_t now_ns);
 
 /* Takes FD (non-blocking), which counts in CONNS; NULL: out of memory, FD is
  * closed. Any thread. */
 struct viewer_conn *viewer_conn_create(
     int take_fd, const struct sockaddr *address, struct account *conns);
-void viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *d);
+void viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *set);
 void viewer_conn_destroy(struct viewer_conn *c); /* NULL is fine */
 
 #endif

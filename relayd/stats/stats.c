@@ -31,8 +31,8 @@ const char *const refusal_names[REFUSALS] = {
 const char *const stats_port_names[STATS_PORTS] = { "control", "data", "live",
 	"http" };
 
-/* A turn that only answers takes tens of microseconds; one that reads its share
- * of many connections, milliseconds; what is longer is a slow disk. */
+/* A cycle that only answers takes tens of microseconds; one that reads its
+ * share of many connections, milliseconds; what is longer is a slow disk. */
 const uint64_t histogram_limits_ns[HISTOGRAM_BUCKETS - 1] = {
 	NS_PER_MS / 10,
 	NS_PER_MS / 2,

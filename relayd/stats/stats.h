@@ -65,7 +65,7 @@ void histogram_add(struct histogram *h, uint64_t ns);
 
 struct stats {
 	_Alignas(64) struct published n[STATS];
-	struct histogram turns;	  /* of the loop, without the wait */
+	struct histogram cycles;  /* of the loop, without the wait */
 	struct histogram commits; /* that had something to write */
 	/* By the number of the command, and the status in the reply; 0: a reply
 	 * without a status. Of live workers. */

@@ -10,7 +10,7 @@ PRIVATE = re.compile(r"(?:.*/)?(\w+)_internal\.h")
 # A private header is of the files whose names begin as its own, or else:
 # the names, or their beginnings with a "*", of the files that share it.
 MODULES = {
-    "conn": ("conn", "conn_*", "desk"),
+    "conn": ("conn", "conn_*", "conns"),
     "options": ("options", "options_*", "reload"),
     "viewer": ("viewer", "viewer_[!c]*", "viewers"),      # not viewer_conn
 }

@@ -218,15 +218,15 @@ static struct account *memory; /* of the relay, and gone with it */
 /* In each turn of the HTTP thread's loop this allocation fails; 0: none. */
 static struct published failing;
 
-void __real_loop_turn(struct loop *l);
-void __wrap_loop_turn(struct loop *l);
+void __real_loop_run_cycle(struct loop *l);
+void __wrap_loop_run_cycle(struct loop *l);
 
 void
-__wrap_loop_turn(struct loop *l)
+__wrap_loop_run_cycle(struct loop *l)
 {
 	if (published(&failing) != 0)
 		fault_arm((unsigned)published(&failing));
-	__real_loop_turn(l);
+	__real_loop_run_cycle(l);
 	(void)fault_disarm();
 }
 
@@ -342,7 +342,7 @@ TEST(a_worker_that_does_not_answer_is_busy)
 	ck_assert(says(fetch("/api/v1/sessions"), "\"busy_workers\":[0]"));
 	ck_assert(says(fetch("/api/v1/sessions/1"), "503 "));
 	loop_wake(&loop);
-	loop_turn(&loop);
+	loop_run_cycle(&loop);
 	ck_assert_uint_eq(n_asked, 1);
 	ck_assert(says(fetch("/metrics"), "200 OK"));
 	ck_assert(says(fetch("/healthz"), "200 OK"));
@@ -380,7 +380,7 @@ TEST(a_few_questions_are_asked_at_a_time)
 	until = clock_now_ns() + 10 * NS_PER_S;
 	while (clock_now_ns() < until) {
 		loop_wake(&loop);
-		loop_turn(&loop);
+		loop_run_cycle(&loop);
 		/* More would come soon. */
 		if (n_asked == 2)
 			until = clock_earlier(

@@ -42,20 +42,20 @@ TEST(what_comes_in_a_rest_is_taken_at_once_behind_it)
 
 	begin();
 	began = clock_now_ns();
-	loop_turn(&loop);
+	loop_run_cycle(&loop);
 	ck_assert_uint_eq(taken, 1);
 	post(MESSAGE_EVENT);
 	post(MESSAGE_EVENT);
 	post(MESSAGE_WAKE);
-	loop_turn(&loop);
+	loop_run_cycle(&loop);
 	ck_assert_uint_eq(taken, 1);
 	/* The timer counts whole milliseconds. */
 	ck_assert_uint_ge(clock_now_ns() - began, LOOP_REST_NS - 1 * NS_PER_MS);
-	loop_turn(&loop);
+	loop_run_cycle(&loop);
 	ck_assert_uint_eq(taken, 4);
 	/* The last of them could not wait: there is no other rest. */
 	post(MESSAGE_WAKE);
-	loop_turn(&loop);
+	loop_run_cycle(&loop);
 	ck_assert_uint_eq(taken, 5);
 	loop_destroy(&loop);
 }
@@ -64,10 +64,10 @@ TEST(what_cannot_wait_ends_a_rest_of_its_turn)
 {
 	begin();
 	post(MESSAGE_WAKE);
-	loop_turn(&loop);
+	loop_run_cycle(&loop);
 	ck_assert_uint_eq(taken, 2);
 	post(MESSAGE_WAKE);
-	loop_turn(&loop);
+	loop_run_cycle(&loop);
 	ck_assert_uint_eq(taken, 3);
 	loop_destroy(&loop);
 }
@@ -75,7 +75,7 @@ TEST(what_cannot_wait_ends_a_rest_of_its_turn)
 TEST(who_ends_in_a_rest_takes_what_is_there)
 {
 	begin();
-	loop_turn(&loop);
+	loop_run_cycle(&loop);
 	post(MESSAGE_WAKE);
 	loop_destroy(&loop);
 	ck_assert_uint_eq(taken, 2);

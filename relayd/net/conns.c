@@ -20,17 +20,17 @@
  * that never stops sending does not use up the time. */
 #define LAST_LITTLE (64 * 1024)
 
-/* Commit before the end of the turn after so many bytes of packets: more would
+/* Commit before the end of the cycle after so many bytes of packets: more would
  * not fit in the second-level cache. */
 #define COMMIT_BYTES (1024 * 1024)
 
 static void
-sweep_later(struct desk *d)
+sweep_later(struct conns *set)
 {
 	const struct timeval second = { .tv_sec = 1 };
 
-	if (d->n_busy > 0 && !evtimer_pending(d->sweep, NULL))
-		evtimer_add(d->sweep, &second);
+	if (set->n_busy > 0 && !evtimer_pending(set->sweep, NULL))
+		evtimer_add(set->sweep, &second);
 }
 
 /* Close stalled connections. */
@@ -38,15 +38,15 @@ static void
 on_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	const uint64_t now_ns = clock_now_ns();
-	struct desk *d = arg;
+	struct conns *set = arg;
 	struct list *n, *tmp;
 	struct conn *c;
 	uint64_t limit;
 
-	loop_is_busy(d->loop);
-	list_for_each (n, tmp, &d->conns) {
+	loop_is_busy(set->loop);
+	list_for_each (n, tmp, &set->conns) {
 		c = list_entry(n, struct conn, node);
-		limit = c->is_closing ? CONN_LAST_WORDS_NS : d->stall_ns;
+		limit = c->is_closing ? CONN_LAST_WORDS_NS : set->stall_ns;
 		if (c->busy_since_ns == 0 || now_ns - c->busy_since_ns < limit)
 			continue;
 		if (!c->is_closing) {
@@ -60,64 +60,64 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 		}
 		conn_destroy(c, !c->is_closing);
 	}
-	sweep_later(d);
+	sweep_later(set);
 }
 
 enum status
-desk_init(struct desk *d, struct loop *loop, struct shard *shard,
+conns_init(struct conns *set, struct loop *loop, struct shard *shard,
     const struct control_config *config, struct account *memory,
     uint64_t stall_ns)
 {
-	*d = (struct desk){
+	*set = (struct conns){
 		.loop = loop,
 		.shard = shard,
 		.control_config = config,
 		.memory = memory,
 		.stall_ns = stall_ns != 0 ? stall_ns : CONN_STALL_NS,
 	};
-	buf_spares_init(&d->spares, DESK_SPARES, DESK_SPARE_BYTES);
-	list_init(&d->conns);
-	list_init(&d->unsent);
-	list_init(&d->held);
-	d->sweep = evtimer_new(loop->base, on_sweep, d);
-	d->scratch = malloc(CONN_SCRATCH);
-	return d->sweep == NULL || d->scratch == NULL ? E_NOMEM : OK;
+	buf_spares_init(&set->spares, CONN_SPARES, CONN_SPARE_BYTES);
+	list_init(&set->conns);
+	list_init(&set->unsent);
+	list_init(&set->held);
+	set->sweep = evtimer_new(loop->base, on_sweep, set);
+	set->scratch = malloc(CONN_SCRATCH);
+	return set->sweep == NULL || set->scratch == NULL ? E_NOMEM : OK;
 }
 
 void
-desk_destroy(struct desk *d)
+conns_destroy(struct conns *set)
 {
-	d->is_stopping = true;
-	while (!list_empty(&d->conns))
-		conn_destroy(list_first(&d->conns, struct conn, node), false);
-	buf_spares_free(&d->spares);
-	if (d->sweep != NULL)
-		event_free(d->sweep);
-	d->sweep = NULL;
-	free(d->scratch);
-	d->scratch = NULL;
+	set->is_stopping = true;
+	while (!list_empty(&set->conns))
+		conn_destroy(list_first(&set->conns, struct conn, node), false);
+	buf_spares_free(&set->spares);
+	if (set->sweep != NULL)
+		event_free(set->sweep);
+	set->sweep = NULL;
+	free(set->scratch);
+	set->scratch = NULL;
 }
 
 static void
-send_all(struct desk *d)
+send_all(struct conns *set)
 {
-	while (!list_empty(&d->unsent))
+	while (!list_empty(&set->unsent))
 		(void)conn_send_now(
-		    list_first(&d->unsent, struct conn, unsent_node));
+		    list_first(&set->unsent, struct conn, unsent_node));
 }
 
 static void
-resume_held(struct desk *d)
+resume_held(struct conns *set)
 {
 	struct list *n, *tmp;
 	unsigned n_new = 0;
 	struct conn *c;
 
-	list_for_each (n, tmp, &d->held) {
+	list_for_each (n, tmp, &set->held) {
 		c = list_entry(n, struct conn, held_node);
 		if (c->kind == CONN_DATA && ingest_is_held(c->ingest))
 			continue;
-		/* Other requests for a session wait for a later turn. */
+		/* Other requests for a session wait for a later cycle. */
 		if (c->kind == CONN_CONTROL && c->control->session == NULL &&
 		    ++n_new > SHARD_SESSIONS_A_CYCLE)
 			continue;
@@ -128,11 +128,11 @@ resume_held(struct desk *d)
 }
 
 static void
-close_orphans(struct desk *d)
+close_orphans(struct conns *set)
 {
 	struct ingest *in;
 
-	while ((in = ingest_orphan(d->shard)) != NULL)
+	while ((in = ingest_orphan(set->shard)) != NULL)
 		conn_destroy(in->conn, false);
 }
 
@@ -162,51 +162,51 @@ static const struct account_owners incomplete = { incomplete_bytes,
 /* Replies leave before the packets are written, so that peers can prepare the
  * next ones. DATA_PENDING reports what is written (doc/compat.md). */
 static void
-commit(struct desk *d)
+commit(struct conns *set)
 {
-	send_all(d);
-	cycle_commit(d->shard);
-	d->unwritten = 0;
+	send_all(set);
+	cycle_commit(set->shard);
+	set->unwritten = 0;
 }
 
 void
-desk_commit_early(struct desk *d)
+conns_commit_early(struct conns *set)
 {
-	if (d->unwritten >= COMMIT_BYTES)
-		commit(d);
+	if (set->unwritten >= COMMIT_BYTES)
+		commit(set);
 }
 
 void
-desk_turn_end(struct desk *d)
+conns_end_cycle(struct conns *set)
 {
 	/* A commit that waits for the disk must not delay replies. */
-	if (d->shard != NULL && store_syncs_packets(d->shard->store))
-		send_all(d);
-	if (d->shard != NULL) {
-		commit(d);
-		close_orphans(d);
+	if (set->shard != NULL && store_syncs_packets(set->shard->store))
+		send_all(set);
+	if (set->shard != NULL) {
+		commit(set);
+		close_orphans(set);
 	}
-	send_all(d);
-	sweep_later(d);
-	if (d->shard == NULL)
+	send_all(set);
+	sweep_later(set);
+	if (set->shard == NULL)
 		return;
 	/* A worker whose connections hold less than its part closes none. */
-	account_close_largest(d->memory, &d->conns, &incomplete, NULL,
-	    d->memory->soft / d->shard->config.n_workers);
-	resume_held(d);
+	account_close_largest(set->memory, &set->conns, &incomplete, NULL,
+	    set->memory->soft / set->shard->config.n_workers);
+	resume_held(set);
 }
 
 /* Read the connections of this kind: those with few bytes in their sockets, or
  * the others. */
 static void
-read_last(struct desk *d, enum conn_kind kind, bool little)
+read_last(struct conns *set, enum conn_kind kind, bool little)
 {
 	struct list *n, *tmp;
 	struct conn *c;
 
-	list_for_each (n, tmp, &d->conns) {
+	list_for_each (n, tmp, &set->conns) {
 		c = list_entry(n, struct conn, node);
-		if (shard_is_late(d->shard))
+		if (shard_is_late(set->shard))
 			return;
 		if (c->kind == kind && !c->is_closing &&
 		    little == (conn_in_socket(c) <= LAST_LITTLE))
@@ -215,23 +215,23 @@ read_last(struct desk *d, enum conn_kind kind, bool little)
 }
 
 void
-desk_read_all(struct desk *d)
+conns_read_all(struct conns *set)
 {
 	struct list *n, *tmp;
 
-	shard_begin_slice_until(d->shard, clock_now_ns() + LAST_READ_NS);
+	shard_begin_slice_until(set->shard, clock_now_ns() + LAST_READ_NS);
 	for (int little = 1; little >= 0; little--) {
-		read_last(d, CONN_DATA, little);
-		read_last(d, CONN_CONTROL, little);
+		read_last(set, CONN_DATA, little);
+		read_last(set, CONN_CONTROL, little);
 	}
-	d->shard->slice.takes_all = true;
-	shard_begin_slice_until(d->shard, 0);
-	list_for_each (n, tmp, &d->conns)
+	set->shard->slice.takes_all = true;
+	shard_begin_slice_until(set->shard, 0);
+	list_for_each (n, tmp, &set->conns)
 		conn_end_request(list_entry(n, struct conn, node));
-	shard_end_slices(d->shard);
-	cycle_commit(d->shard);
-	list_for_each (n, tmp, &d->conns) {
+	shard_end_slices(set->shard);
+	cycle_commit(set->shard);
+	list_for_each (n, tmp, &set->conns) {
 		conn_take_kept(list_entry(n, struct conn, node));
-		cycle_commit(d->shard);
+		cycle_commit(set->shard);
 	}
 }
