@@ -440,32 +440,47 @@ delete_file(const struct chunk *c, const char *path, uint64_t *bytes)
 		    LOG_WARN, CHUNK_FMT ": %s: unlink", CHUNK_ARGS(c), path);
 }
 
+void
+chunk_file_path(const struct chunk_family *f, uint64_t number, bool is_index,
+    char out[CHUNK_FILE_PATH_MAX])
+{
+	char end[32] = "";
+
+	if (f->is_numbered)
+		snprintf(end, sizeof(end), "_%" PRIu64, number);
+	snprintf(out, CHUNK_FILE_PATH_MAX, "%s/%s%s%s%s", f->path->s,
+	    is_index ? "index/" : "", f->channel->s, end,
+	    is_index ? ".idx" : "");
+}
+
 static void
 delete_pair(const struct chunk *c, const struct chunk_family *f, uint64_t n,
     uint64_t *bytes)
 {
-	char path[2 * RELPATH_MAX], number[32] = "";
+	char path[CHUNK_FILE_PATH_MAX];
 
-	if (f->is_numbered)
-		snprintf(number, sizeof(number), "_%" PRIu64, n);
-	snprintf(
-	    path, sizeof(path), "%s/%s%s", f->path->s, f->channel->s, number);
+	chunk_file_path(f, n, false, path);
 	delete_file(c, path, bytes);
-	snprintf(path, sizeof(path), "%s/index/%s%s.idx", f->path->s,
-	    f->channel->s, number);
+	chunk_file_path(f, n, true, path);
 	delete_file(c, path, bytes);
+}
+
+void
+chunk_replace_file(struct chunk *c, struct chunk_family *f, uint64_t number)
+{
+	uint64_t bytes = 0;
+
+	delete_pair(c, f, number, &bytes);
+	chunk_count(c, -(int64_t)bytes);
 }
 
 void
 chunk_delete_file(struct chunk *c, struct chunk_family *f, uint64_t number)
 {
-	uint64_t bytes = 0;
-
 	/* Never delete a file that this family did not create. */
 	if (number >= f->n_files)
 		return;
-	delete_pair(c, f, number, &bytes);
-	chunk_count(c, -(int64_t)bytes);
+	chunk_replace_file(c, f, number);
 	if (f->n_gone == number)
 		f->n_gone++;
 }

@@ -172,8 +172,15 @@ void chunk_folder_done(struct chunk_family *f);
  * many short streams keeps little memory for them, and count what is kept. */
 void chunk_stream_left(struct chunk *c, struct chunk_family *f);
 
+/* The path of file NUMBER of F, or of its index file, below the chunk. */
+#define CHUNK_FILE_PATH_MAX (2 * 4096 + 64)
+void chunk_file_path(const struct chunk_family *f, uint64_t number,
+    bool is_index, char out[CHUNK_FILE_PATH_MAX]);
 /* Delete file NUMBER of the family F and its index file, which is closed. */
 void chunk_delete_file(
+    struct chunk *c, struct chunk_family *f, uint64_t number);
+/* The same in a ring, where a new file gets the number. */
+void chunk_replace_file(
     struct chunk *c, struct chunk_family *f, uint64_t number);
 
 /* No reference is left: run the command, except deletion. A chunk that cannot

@@ -234,28 +234,27 @@ dir_create_path(int base, const char *path)
 	return st == E_EXISTS ? check_dir(base, path) : st;
 }
 
-enum status
-dir_unlink(int base, const char *path)
+static enum status
+remove_name(int base, const char *path, int flags)
 {
 	const char *leaf;
 	enum status st;
 	int fd;
 
 	st = open_parent(&fd, base, path, &leaf);
-	return st != OK ? st : close_after(base, fd, unlinkat(fd, leaf, 0));
+	return st != OK ? st : close_after(base, fd, unlinkat(fd, leaf, flags));
+}
+
+enum status
+dir_unlink(int base, const char *path)
+{
+	return remove_name(base, path, 0);
 }
 
 enum status
 dir_remove(int base, const char *path)
 {
-	const char *leaf;
-	enum status st;
-	int fd;
-
-	st = open_parent(&fd, base, path, &leaf);
-	return st != OK
-		   ? st
-		   : close_after(base, fd, unlinkat(fd, leaf, AT_REMOVEDIR));
+	return remove_name(base, path, AT_REMOVEDIR);
 }
 
 enum status

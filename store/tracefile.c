@@ -35,42 +35,6 @@
 
 static const uint8_t zeros[PADDING_WRITTEN];
 
-static void
-make_path(const struct tracefile *tf, const char *folder, const char *end,
-    char out[TRACEFILE_PATH_MAX])
-{
-	const struct chunk_family *f = tf->family;
-	char number[32] = "";
-
-	if (f->is_numbered)
-		snprintf(number, sizeof(number), "_%" PRIu64, tf->number);
-	snprintf(out, TRACEFILE_PATH_MAX, "%s/%s%s%s%s", f->path->s, folder,
-	    f->channel->s, number, end);
-}
-
-void
-tracefile_data_path(const struct tracefile *tf, char out[TRACEFILE_PATH_MAX])
-{
-	make_path(tf, "", "", out);
-}
-
-void
-tracefile_index_path(const struct tracefile *tf, char out[TRACEFILE_PATH_MAX])
-{
-	make_path(tf, "index/", ".idx", out);
-}
-
-static void
-unlink_both(struct tracefile *tf)
-{
-	char path[TRACEFILE_PATH_MAX];
-
-	tracefile_data_path(tf, path);
-	tracefile_unlink_old(tf, path);
-	tracefile_index_path(tf, path);
-	tracefile_unlink_old(tf, path);
-}
-
 bool
 tracefile_lost_place(const struct tracefile *tf)
 {
@@ -111,12 +75,12 @@ write_header(struct tracefile *tf)
 static enum status
 make_index(struct tracefile *tf)
 {
-	char path[TRACEFILE_PATH_MAX];
+	char path[CHUNK_FILE_PATH_MAX];
 	enum status st;
 
 	if (tracefile_lost_place(tf))
 		return E_NOENT;
-	tracefile_index_path(tf, path);
+	chunk_file_path(tf->family, tf->number, true, path);
 	/* The replaced file may still exist if unlinking failed. */
 	if (tf->replaces)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
@@ -330,15 +294,15 @@ tracefile_write_records(
 static void
 unlink_made(struct tracefile *tf)
 {
-	char path[TRACEFILE_PATH_MAX];
+	char path[CHUNK_FILE_PATH_MAX];
 
 	if (tracefile_lost_place(tf))
 		return;
 	tracefile_count(tf, -(int64_t)tf->counted);
-	tracefile_data_path(tf, path);
+	chunk_file_path(tf->family, tf->number, false, path);
 	if (tf->data.is_made)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
-	tracefile_index_path(tf, path);
+	chunk_file_path(tf->family, tf->number, true, path);
 	if (tf->index.is_made)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
@@ -349,7 +313,7 @@ tracefile_create(struct tracefile **out, struct store *store,
     bool replaces, enum tracefile_index index)
 {
 	struct tracefile *tf = calloc(1, sizeof(*tf));
-	char path[TRACEFILE_PATH_MAX];
+	char path[CHUNK_FILE_PATH_MAX];
 	enum status st;
 
 	*out = NULL;
@@ -367,8 +331,8 @@ tracefile_create(struct tracefile **out, struct store *store,
 	/* A file that this family never created belongs to another program. */
 	tf->replaces = replaces && number < family->n_files;
 	if (tf->replaces)
-		unlink_both(tf);
-	tracefile_data_path(tf, path);
+		chunk_replace_file(chunk, family, number);
+	chunk_file_path(tf->family, tf->number, false, path);
 	st = tracefile_make(tf, &tf->data, path);
 	if (st != OK) {
 		/* It exists but is not durable: the next attempt needs the
@@ -406,12 +370,12 @@ tracefile_set_log(struct tracefile *tf, struct packet_log *log)
 static void
 settle_header(struct tracefile *tf)
 {
-	char path[TRACEFILE_PATH_MAX];
+	char path[CHUNK_FILE_PATH_MAX];
 
 	if (tf->is_discarded || !tf->index.is_made || tf->index.length > 0 ||
 	    write_missing_header(tf) == OK || tracefile_lost_place(tf))
 		return;
-	tracefile_index_path(tf, path);
+	chunk_file_path(tf->family, tf->number, true, path);
 	(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
 

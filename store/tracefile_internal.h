@@ -14,8 +14,6 @@
 
 /* Add N, which may be negative, to the bytes of the chunk. */
 void tracefile_count(struct tracefile *tf, int64_t n);
-/* Unlink an older file of the ring. */
-void tracefile_unlink_old(struct tracefile *tf, const char *path);
 
 /* The beginning of log lines; needs store/chunk.h. */
 #define TRACEFILE_FMT "%s/%s/%s"
@@ -33,13 +31,6 @@ tracefile_reserve(const struct tracefile *tf)
 /* Was the chunk removed and created again? Then other files may be at these
  * paths. */
 bool tracefile_lost_place(const struct tracefile *tf);
-
-/* Paths below the chunk. */
-#define TRACEFILE_PATH_MAX (2 * 4096 + 64)
-void tracefile_data_path(
-    const struct tracefile *tf, char out[TRACEFILE_PATH_MAX]);
-void tracefile_index_path(
-    const struct tracefile *tf, char out[TRACEFILE_PATH_MAX]);
 
 /* Open both descriptors if they are closed. The file is then the newest of the
  * pool. E_NOENT: it was removed. E_IO. */

@@ -173,17 +173,17 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 enum status
 tracefile_ensure_open(struct tracefile *tf)
 {
-	char path[TRACEFILE_PATH_MAX];
+	char path[CHUNK_FILE_PATH_MAX];
 	enum status st = OK;
 
 	if (tf->store->open_files.prev != &tf->open_node)
 		take_descriptors(tf);
 	if (tf->data.fd < 0 && tf->data.is_made) {
-		tracefile_data_path(tf, path);
+		chunk_file_path(tf->family, tf->number, false, path);
 		st = reopen(tf, &tf->data, path);
 	}
 	if (st == OK && tf->index.fd < 0 && tf->index.is_made) {
-		tracefile_index_path(tf, path);
+		chunk_file_path(tf->family, tf->number, true, path);
 		st = reopen(tf, &tf->index, path);
 	}
 	return st;
@@ -195,7 +195,7 @@ create_file(int *fd, int base, const char *path, bool *is_new)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL;
 	enum status st = dir_open_file(fd, base, path, flags);
-	char folder[TRACEFILE_PATH_MAX];
+	char folder[CHUNK_FILE_PATH_MAX];
 	char *slash;
 
 	*is_new = st == E_NOENT;
@@ -216,7 +216,7 @@ create_file(int *fd, int base, const char *path, bool *is_new)
 static enum status
 sync_folder(struct tracefile *tf, const char *path, bool *has_folder)
 {
-	char folder[TRACEFILE_PATH_MAX];
+	char folder[CHUNK_FILE_PATH_MAX];
 	char *slash;
 	enum status st;
 
@@ -321,15 +321,6 @@ tracefile_count(struct tracefile *tf, int64_t n)
 {
 	tf->counted += (uint64_t)n;
 	chunk_count(tf->chunk, n);
-}
-
-void
-tracefile_unlink_old(struct tracefile *tf, const char *path)
-{
-	const uint64_t bytes = dir_file_size(chunk_fd(tf->chunk), path);
-
-	if (dir_unlink(chunk_fd(tf->chunk), path) == OK)
-		chunk_count(tf->chunk, -(int64_t)bytes);
 }
 
 enum status
