@@ -57,7 +57,6 @@ journal_create(
 	j->base_fd = base_fd;
 	j->fd = -1;
 	j->number = ids_random();
-	list_init(&j->files);
 	list_init(&j->marked);
 	if (config != NULL)
 		j->config = *config;
@@ -522,29 +521,19 @@ enter_file(struct journal *j, struct journal_file *file)
 	set_kind(s, JOURNAL_FILE);
 	file->root->n_files++;
 	file->slot = n;
-	list_del(&file->node);
 	return true;
 }
 
-/* Give a slot to all open files without one. */
+/* Give FILE a slot, unless that has just failed. */
 static void
-add_waiting(struct journal *j)
+try_to_enter(struct journal *j, struct journal_file *file)
 {
-	struct list *n, *tmp;
-	bool is_entered = true;
-
-	if (j->is_failing && clock_now_ns() < j->retry_ns)
-		return;
-	list_for_each (n, tmp, &j->files)
-		if (is_entered)
-			is_entered = enter_file(
-			    j, list_entry(n, struct journal_file, node));
-	if (!is_entered)
+	if ((j->is_failing && clock_now_ns() < j->retry_ns) ||
+	    !enter_file(j, file))
 		return;
 	if (j->is_failing)
-		log_warn(
-		    "journal of open streams: works again; all open files are "
-		    "in it");
+		log_warn("journal of open streams: works again, for each file "
+			 "from its next packet on");
 	j->is_failing = false;
 }
 
@@ -553,11 +542,9 @@ journal_add_file(struct journal *j, struct journal_file *file,
     struct journal_root *root, const struct journal_id *id)
 {
 	*file = (struct journal_file){ .root = root, .id = *id };
-	list_init(&file->node);
 	list_init(&file->mark_node);
-	list_append(&j->files, &file->node);
 	j->n_files++;
-	add_waiting(j);
+	try_to_enter(j, file);
 }
 
 void
@@ -571,7 +558,7 @@ journal_set_length(
 		__atomic_store_n(&j->slots[file->slot].file.length, length,
 		    __ATOMIC_RELEASE);
 	else if (file->root != NULL)
-		add_waiting(j);
+		try_to_enter(j, file);
 }
 
 void
@@ -579,7 +566,6 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 {
 	if (file->root == NULL)
 		return;
-	list_del(&file->node);
 	list_del(&file->mark_node);
 	if (file->slot != 0) {
 		/* The root's owner may forget the root with its last file;
