@@ -307,22 +307,23 @@ request_quick_ack(const struct conn *c)
 
 /*
  * The peer's control connection ended. Read the packets whose records have
- * arrived from the data socket. False: the time slice has expired; continue
+ * arrived from the data sockets. False: the time slice has expired; continue
  * later.
  */
 static bool
 read_session_data(struct conn *c)
 {
-	struct session_input *in;
+	struct list *n, *tmp;
 
 	if (c->control == NULL || c->control->session == NULL)
 		return true;
-	in = c->control->session->input;
-	if (in == NULL)
-		return true;
-	conn_read_ahead(list_entry(in, struct ingest, input)->conn);
-	c->control->is_waiting = is_late(c);
-	return !c->control->is_waiting;
+	list_for_each (n, tmp, &c->control->session->inputs) {
+		conn_read_ahead(list_entry(n, struct ingest, input.node)->conn);
+		c->control->is_waiting = is_late(c);
+		if (c->control->is_waiting)
+			return false;
+	}
+	return true;
 }
 
 static void

@@ -76,6 +76,7 @@ ingest_destroy(struct ingest *in)
 		    in->packet->size);
 	packet_destroy(&in->shard->store->packets, in->packet);
 	list_del(&in->input.node);
+	session_input_done(&in->input);
 	s = in->session;
 	free(in);
 	if (s != NULL)
@@ -138,7 +139,8 @@ begin_packet(struct ingest *in)
 	if (t == NULL)
 		return refuse(in, "no such stream here", E_PROTOCOL);
 	if (in->session == NULL) {
-		session_input_came(t->session, &in->input);
+		if (session_input_came(t->session, &in->input) != OK)
+			return refuse(in, "its session has too many", E_LIMIT);
 		in->session = t->session;
 		log_debug(
 		    "%s data connection from %s", in->session->tag, in->peer);

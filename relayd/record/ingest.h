@@ -25,7 +25,7 @@ struct packet;
 struct shard;
 
 struct ingest {
-	struct session_input input; /* its session knows this */
+	struct session_input input; /* in its session's inputs */
 	struct shard *shard;
 	struct session *session; /* NULL: not bound yet, or gone */
 	char *peer;		 /* for logs; borrowed */
@@ -35,7 +35,7 @@ struct ingest {
 	struct data_header h;  /* of the current packet */
 	struct packet *packet; /* NULL: between packets */
 	uint32_t last_size;    /* size of the previous packet */
-	bool is_orphan; /* its session is gone, or has another: close it */
+	bool is_orphan;	       /* its session is gone: close it */
 };
 
 enum status ingest_create(struct ingest **out, struct shard *sh, char *peer,

@@ -303,6 +303,15 @@ tcp_may_go_on(const struct stream *t)
 	       (int64_t)(seq - t->intake.last_seq) < 0;
 }
 
+/* May the missing packet still come on another data connection? */
+static bool
+gap_may_close(const struct stream *t)
+{
+	const struct list *inputs = &t->session->inputs;
+
+	return !list_empty(inputs) && inputs->next->next != inputs;
+}
+
 static void
 give_up_gap(struct stream *t)
 {
@@ -314,20 +323,44 @@ give_up_gap(struct stream *t)
 	shard_of(t)->figures.gaps++;
 	shard_of(t)->figures.packets_lost += n;
 	writer_lost(t, LOSS_gap, n);
+	t->intake.gap_since_ns = 0;
+	list_del(&t->intake.gapped_node);
 	log_peer(LOG_WARN,
 	    STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
 		       " on never came (%u of them had an index)",
 	    STREAM_ARGS(t), n, from, records);
 }
 
-/* The bytes of a connection come in order. */
 static bool
 tcp_pass_gap(struct stream *t)
 {
 	if (!reorder_has_gap(&t->intake.reorder))
 		return false;
-	give_up_gap(t);
-	return true;
+	if (!gap_may_close(t)) {
+		give_up_gap(t);
+		return true;
+	}
+	if (list_empty(&t->intake.gapped_node)) {
+		t->intake.gap_since_ns = clock_now_ns();
+		list_append(&shard_of(t)->gapped, &t->intake.gapped_node);
+	}
+	return false;
+}
+
+static uint64_t
+tcp_check_gap(struct stream *t, uint64_t now_ns)
+{
+	if (!reorder_has_gap(&t->intake.reorder)) {
+		list_del(&t->intake.gapped_node);
+		t->intake.gap_since_ns = 0;
+	} else if (now_ns - t->intake.gap_since_ns >= GAP_NS ||
+		   !gap_may_close(t)) {
+		give_up_gap(t);
+		stream_mark_dirty(t);
+	} else {
+		return now_ns + GAP_NS / 10;
+	}
+	return UINT64_MAX;
 }
 
 const struct transport_ops tcp_transport = {
@@ -340,4 +373,5 @@ const struct transport_ops tcp_transport = {
 	.may_go_on = tcp_may_go_on,
 	.finish = intake_write_rest,
 	.pass_gap = tcp_pass_gap,
+	.check_gap = tcp_check_gap,
 };

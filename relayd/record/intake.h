@@ -52,7 +52,7 @@ struct transport_ops {
 	/* True: a gap before the next packet was given up; pop again. False:
 	 * there is no gap, or it may still close. */
 	bool (*pass_gap)(struct stream *t);
-	/* See intake_check_gap(); NULL: it is never in shard->gapped. */
+	/* See intake_check_gap(). */
 	uint64_t (*check_gap)(struct stream *t, uint64_t now_ns);
 };
 
@@ -64,10 +64,11 @@ struct intake {
 	const struct transport_ops *transport;
 	struct stream_udp *udp; /* NULL: the transport is TCP */
 	unsigned
-	    counted_records; /* of those that wait, in session->n_records */
-	uint64_t held_bytes; /* what waiting packets count as */
-	bool has_last;	     /* is last_seq set? */
-	uint64_t last_seq;   /* the last net_seq_num, from CLOSE_STREAM */
+	    counted_records;   /* of those that wait, in session->n_records */
+	uint64_t held_bytes;   /* what waiting packets count as */
+	uint64_t gap_since_ns; /* TCP; 0: there is no gap */
+	bool has_last;	       /* is last_seq set? */
+	uint64_t last_seq;     /* the last net_seq_num, from CLOSE_STREAM */
 };
 
 /* T begins with the TCP transport. */

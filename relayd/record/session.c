@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/fds.h"
 #include "common/log.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/record/old_root.h"
@@ -280,6 +281,7 @@ session_create(struct session **out, struct shard *sh,
 	list_init(&s->traces.unused);
 	list_init(&s->traces.old);
 	list_init(&s->traces.forget_node);
+	list_init(&s->inputs);
 	st = siblings_join(&s->siblings, sh, &s->request);
 	if (st == OK)
 		st = stream_window_begin(s);
@@ -316,6 +318,7 @@ session_path(const struct session *s)
 void
 session_destroy(struct session *s)
 {
+	struct session_input *in;
 	struct list *n, *tmp;
 
 	if (s == NULL)
@@ -330,9 +333,12 @@ session_destroy(struct session *s)
 	udp_session_destroy(s->tag, s->udp);
 	report_end_to_viewers(s);
 	live_put(s->live);
-	/* The data connection stays open until the worker closes it. */
-	if (s->input != NULL)
-		s->input->ops->session_gone(s->input);
+	/* Data connections stay open until the worker closes them. */
+	list_for_each (n, tmp, &s->inputs) {
+		in = list_entry(n, struct session_input, node);
+		list_del(n);
+		in->ops->session_gone(in);
+	}
 	list_del(&s->shard_node);
 	list_del(&s->siblings_node);
 	if (s->siblings != NULL && list_empty(&s->siblings->sessions))
@@ -414,7 +420,13 @@ session_linger(struct session *s)
 bool
 session_is_receiving(const struct session *s)
 {
-	return s->input != NULL && s->input->ops->is_mid_message(s->input);
+	const struct session_input *in;
+
+	list_each (in, &s->inputs, struct session_input, node) {
+		if (in->ops->is_mid_message(in))
+			return true;
+	}
+	return false;
 }
 
 void
@@ -454,17 +466,28 @@ session_stream(const struct session *s, uint64_t handle)
 	return t != NULL && t->session == s ? t : NULL;
 }
 
-void
+enum status
 session_input_came(struct session *s, struct session_input *in)
 {
-	if (s->input != NULL) {
-		log_peer(LOG_WARN,
-		    "%s data connection closed: the peer has opened another",
-		    s->tag);
-		s->input->ops->session_gone(s->input);
-	}
-	s->input = in;
+	const struct session_input *o;
+	unsigned n = 0;
+
+	list_each (o, &s->inputs, struct session_input, node)
+		n++;
+	if (n >= SESSION_INPUTS_MAX || (n > 0 && !fds_take(FDS_EXTRA)))
+		return E_LIMIT;
+	in->is_extra = n > 0;
+	list_append(&s->inputs, &in->node);
 	s->had_input = true;
+	return OK;
+}
+
+void
+session_input_done(struct session_input *in)
+{
+	if (in->is_extra)
+		fds_give(FDS_EXTRA);
+	in->is_extra = false;
 }
 
 void
@@ -472,7 +495,8 @@ session_input_gone(struct session *s)
 {
 	struct list *n, *tmp;
 
-	s->input = NULL;
+	if (!list_empty(&s->inputs))
+		return;
 	list_for_each (n, tmp, &s->streams)
 		stream_end_of_data(list_entry(n, struct stream, session_node));
 	(void)session_reap(s);

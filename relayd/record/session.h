@@ -62,27 +62,34 @@ struct stream;
  * no rotation before the last one is complete. */
 #define SESSION_CHUNKS 2
 #define SESSION_CHUNKS_MAX 16
+/* Data connections of one session: tracers have one, and perhaps a second while
+ * the first is dying. Those after the first count in FDS_EXTRA. */
+#define SESSION_INPUTS_MAX 8
 /* A time in an index that is this much later than the latest one counts only if
  * the session's next time confirms it. In ticks of the tracer's clock: one
  * minute. Tracers with a live timer flush every few seconds, and the indexes of
  * one session come in the order in which they were sent. */
 #define SESSION_JUMP_TICKS UINT64_C(60000000000)
 
-/* How long a session without its control connection waits for more bytes. */
+/* How long a gap in the numbers may last while another data connection may fill
+ * it, and how long a session without its control connection waits for more
+ * bytes. */
+#define GAP_NS (1 * NS_PER_S)
 #define LINGER_NS (10 * NS_PER_S)
 
 /*
- * The source of a session's packets, as the session sees it. It is a member of
- * a data connection's endpoint (struct ingest), which knows the session.
+ * A source of a session's packets, as the session sees it. It is a member of a
+ * data connection's endpoint (struct ingest), which knows the session.
  */
 struct session_input {
-	struct list node; /* shard->orphans */
+	struct list node; /* session->inputs, then shard->orphans */
+	bool is_extra;	  /* counted in FDS_EXTRA */
 	const struct session_input_ops *ops;
 };
 struct session_input_ops {
 	/* Inside a header or a packet? */
 	bool (*is_mid_message)(const struct session_input *in);
-	/* The session has another input now, or is destroyed. */
+	/* The session is destroyed; IN is out of its list already. */
 	void (*session_gone)(struct session_input *in);
 };
 
@@ -137,8 +144,8 @@ struct session {
 	 * exist, and how many were asked about since. */
 	uint64_t question;
 	unsigned n_streams, n_checked;
-	struct session_input *input; /* NULL: none */
-	struct session_udp *udp;     /* NULL: packets come over TCP */
+	struct list inputs;	 /* struct session_input, by node */
+	struct session_udp *udp; /* NULL: packets come over TCP */
 
 	struct session_held held;
 	struct session_traces traces;
@@ -216,17 +223,21 @@ void session_linger(struct session *s);
 /* Is a data connection in the middle of a packet? */
 bool session_is_receiving(const struct session *s);
 
-/* A data connection names a stream of S: it takes the place of an earlier one,
- * whose peer may be gone without a trace. */
-void session_input_came(struct session *s, struct session_input *in);
-/* The data connection is gone. The session may be gone on return. */
+/* A data connection is to be bound. E_LIMIT: the session has too many, or no
+ * descriptor is left for another one. */
+enum status session_input_came(
+    struct session *s, struct session_input *in) MUST_CHECK;
+/* The descriptor of a data connection, bound or not any more, is closed. */
+void session_input_done(struct session_input *in);
+/* A data connection is gone and out of the list. The session may be gone on
+ * return. */
 void session_input_gone(struct session *s);
 
 /* Can bytes still come? */
 static inline bool
 session_may_receive(const struct session *s)
 {
-	return !s->had_input || s->input != NULL;
+	return !s->had_input || !list_empty(&s->inputs);
 }
 
 /* Packets that count as so many bytes more (< 0: less), of which FILE_BYTES are

@@ -238,7 +238,7 @@ TEST(nobody_waits_for_ever_after_the_end_of_control)
 	ck_assert(list_empty(&endpoints.shard->sessions));
 }
 
-TEST(a_gap_is_passed)
+TEST(a_gap_on_the_only_connection_is_passed)
 {
 	begin(0, 0);
 	packet(0);
@@ -249,15 +249,27 @@ TEST(a_gap_is_passed)
 	ck_assert_int_eq(data_of(0, 2, SIZE), E_PROTOCOL);
 }
 
-TEST(a_new_connection_takes_the_place_of_the_first)
+TEST_ROWS(a_gap_that_another_may_fill_waits_a_second, 2)
 {
 	begin(0, 0);
 	packet(0);
-	ck_assert_int_eq(data_of(1, 1, SIZE), OK);
+	ck_assert_int_eq(data_of(1, 2, SIZE), OK);
+	ck_assert_uint_eq(record(2), RELAY_OK);
 	ck_assert_uint_eq(record(1), RELAY_OK);
-	check("c", "01", 2);
-	ck_assert_int_eq(data_of(0, 2, SIZE), E_PROTOCOL);
-	ck_assert_ptr_eq(ingest_orphan(endpoints.shard), endpoints.inputs[0]);
+	check("c", "0", 1);
+	if (_i == 0) {
+		data(1);
+		check("c", "012", 3);
+		ck_assert_uint_eq(endpoints.shard->figures.gaps, 0);
+	} else {
+		endpoints_wait(GAP_NS - 1);
+		endpoints_cycle();
+		check("c", "0", 1);
+		endpoints_wait(1);
+		endpoints_cycle();
+		check("c", "02", 2);
+		ck_assert_uint_eq(endpoints.shard->figures.gaps, 1);
+	}
 }
 
 TEST_ROWS(rings_roll_over_and_endless_rows_do_not, 2)
