@@ -55,12 +55,13 @@ index_format(const struct stream *t)
 				      : TRACEFILE_INDEX_1_0;
 }
 
-static enum status
-make_file(struct stream *t, struct tracefile **out)
+enum status
+place_make_file(struct stream *t, struct tracefile **out)
 {
 	struct place *pl = &t->place;
 	enum status st = OK;
 
+	assert(*out == NULL && pl->chunk != NULL);
 	/* There is no folder if making it failed when the stream entered the
 	 * chunk. */
 	if (pl->family == NULL)
@@ -81,21 +82,6 @@ make_file(struct stream *t, struct tracefile **out)
 	if (st != OK) {
 		tracefile_discard(*out);
 		*out = NULL;
-	}
-	return st;
-}
-
-enum status
-place_make_file(struct stream *t, struct tracefile **out)
-{
-	enum status st;
-
-	assert(*out == NULL && t->place.chunk != NULL);
-	st = make_file(t, out);
-	if (st == E_NOENT && chunk_is_gone(t->place.chunk)) {
-		st = chunk_restore(t->place.chunk);
-		if (st == OK)
-			st = make_file(t, out);
 	}
 	return st;
 }

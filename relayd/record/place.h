@@ -47,8 +47,7 @@ void place_enter(struct stream *t, struct chunk *c);
 /* The stream is freed. */
 void place_free(struct stream *t);
 
-/* Create the current tracefile. If its chunk's directory was removed, create
- * that again. Other failures as for tracefile_create(). */
+/* Create the current tracefile. Fails as tracefile_create(). */
 enum status place_make_file(
     struct stream *t, struct tracefile **out) MUST_CHECK;
 /* Count up to the next file. In a ring it replaces an older one. */

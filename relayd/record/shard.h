@@ -93,8 +93,7 @@ struct shard_slice {
 
 /* When each kind of line was last logged. */
 struct shard_logs {
-	uint64_t last_loss, last_full, last_relief, last_udp, last_gap;
-	uint64_t gap_lines; /* since last_gap */
+	uint64_t last_loss, last_full, last_relief, last_udp;
 };
 
 struct shard {

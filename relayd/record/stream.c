@@ -227,6 +227,11 @@ find_place(struct stream *t, const struct relpath *asked)
 		return st;
 	t->path = t->trace->path;
 	st = writer_enter_chunk(t, s->current);
+	if (st == E_NOENT && chunk_is_gone(s->current)) {
+		st = chunk_restore(s->current);
+		if (st == OK)
+			st = writer_open_file(t);
+	}
 	if (st == OK)
 		trace_added(t->trace, t->is_metadata);
 	else

@@ -42,25 +42,6 @@ destroy(struct stream *t)
 	t->intake.udp = NULL;
 }
 
-/* Log one line per gap, at most UDP_GAP_LINES per second. */
-static void
-log_gap(struct stream *t, const struct reorder_loss *loss, const char *why)
-{
-	struct shard *sh = shard_of(t);
-
-	if (log_ratelimit(&sh->logs.last_gap, NS_PER_S)) {
-		if (sh->logs.gap_lines > UDP_GAP_LINES)
-			log_warn("%" PRIu64 " more gaps, see " CHUNK_LOSSES,
-			    sh->logs.gap_lines - UDP_GAP_LINES);
-		sh->logs.gap_lines = 0;
-	}
-	if (++sh->logs.gap_lines > UDP_GAP_LINES)
-		return;
-	log_warn(STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
-			    " on are lost: %s (%u of them had an index)",
-	    STREAM_ARGS(t), loss->n, loss->first, why, loss->records);
-}
-
 static void
 give_up(struct stream *t, uint64_t to, const char *why)
 {
@@ -80,7 +61,11 @@ give_up(struct stream *t, uint64_t to, const char *why)
 	shard_of(t)->figures.gaps++;
 	shard_of(t)->figures.packets_lost += loss.n;
 	writer_lost(t, LOSS_udp, loss.n);
-	log_gap(t, &loss, why);
+	log_peer(LOG_WARN,
+	    STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
+		       " on are lost: %s (%u of them had an index); "
+		       "see " CHUNK_LOSSES,
+	    STREAM_ARGS(t), loss.n, loss.first, why, loss.records);
 	(void)writer_note_loss(t, &loss, why);
 	if (loss.records > 0)
 		writer_pass_packet(t, loss.last.packet_seq_num);

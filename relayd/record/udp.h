@@ -55,9 +55,6 @@ struct stream;
 /* Packet numbers that are checked for one reply: 1 ms. Later holes are reported
  * when the earlier ones are filled. */
 #define UDP_STATUS_LOOKS 16384
-/* Lines about gaps per second and worker; .loss.jsonl has them all. */
-#define UDP_GAP_LINES 20
-
 struct session_udp {
 	struct udp_token token;
 	struct arrivals_config config;
