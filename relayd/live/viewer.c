@@ -16,6 +16,15 @@
 #include "relayd/live/viewers.h"
 #include "relayd/stats/relay_event.h"
 
+/* A viewer that sent nothing for this long has printed everything. */
+#define HAS_SLEPT_NS (80 * NS_PER_MS)
+#define HOLD_AFTER 3 /* "nothing" replies in a row: the viewer polls */
+/* babeltrace 1.5 prints before it asks again, and asks its streams in turn.
+ * With 8 idle streams it sends 12 requests per second instead of 18, and prints
+ * lines as early as before. */
+#define HOLD_AFTER_BABELTRACE_1 1
+#define HOLD_MAX_NS (1 * NS_PER_S)
+
 enum status
 live_list_make(struct live_list *l, uint32_t n, unsigned minor)
 {
@@ -188,6 +197,33 @@ viewer_destroy(struct viewer *v)
 	idmap_free(&v->traces);
 	list_del(&v->node);
 	free(v);
+}
+
+void
+viewer_count(struct viewer *v, bool is_news)
+{
+	v->nothings = is_news ? 0 : v->nothings + 1;
+}
+
+bool
+viewer_may_hold(const struct viewer *v, const struct live_how *how,
+    const struct live_session *session, const void *source,
+    struct live_held *held)
+{
+	uint64_t limit = (uint64_t)session->live_timer_us * 1000;
+	unsigned after = v->created_before_list ? HOLD_AFTER
+						: HOLD_AFTER_BABELTRACE_1;
+
+	if (!v->viewers->holds_replies || !how->may_hold)
+		return false;
+	if (v->nothings < after &&
+	    (v->nothings < 1 ||
+		how->arrived_ns - v->last_reply_ns < HAS_SLEPT_NS))
+		return false;
+	*held = (struct live_held){ .source = source,
+		.until_ns = how->arrived_ns +
+			    (limit < HOLD_MAX_NS ? limit : HOLD_MAX_NS) };
+	return true;
 }
 
 static enum live_outcome

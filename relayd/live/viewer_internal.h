@@ -149,37 +149,7 @@ struct viewer {
 	uint64_t passed; /* empty packets that were too early to be sent */
 };
 
-/* viewer_positions.c */
-struct attachment *viewer_attachment(const struct viewer *v, uint64_t id);
-struct position *viewer_position(const struct viewer *v, uint64_t id);
-/* A position in S, which V is attached to. E_EXISTS: it has one. E_NOMEM: also
- * if its positions, or those of all viewers, use the memory that they may. */
-enum status viewer_add_position(
-    struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
-void viewer_forget(struct viewer *v, struct position *p);
-/* P, which is in no list, is not announced yet. */
-void viewer_hide(struct viewer *v, struct position *p);
-/* P's stream is closed. True: streams of this viewer or another were dropped
- * because there are too many. */
-bool viewer_stream_ended(struct viewer *v, struct position *p);
-/* V has positions in one more ended session. */
-void viewer_count_ended_session(struct viewer *v);
-/* May times of A and B be compared? One host has one clock. */
-bool viewer_is_same_host(const struct position *a, const struct position *b);
-/* V was sent TIME of P. */
-void viewer_note_sent(struct position *p, uint64_t time);
-/* Set P's time_before. P is made for a stream that was just published. */
-void viewer_note_before(const struct viewer *v, struct position *p);
-/* Set P's min_begin. P is announced. */
-void viewer_set_min_begin(const struct viewer *v, struct position *p);
-/* P's min_begin, for TIME of its stream; 0: none, or TIME is of another
- * clock. */
-uint64_t viewer_min_begin(struct position *p, uint64_t time);
-/* How long a trace of SESSION may be hidden because it lacks data. */
-uint64_t viewer_class_ns(
-    const struct viewer *v, const struct live_session *session);
-/* P needs a stream class that is not declared: may it still wait for it? */
-bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
+/* viewer.c */
 /* Count a reply that is sent, for the rule of live 4.8. */
 void viewer_count(struct viewer *v, bool is_news);
 /* May a "nothing" reply be held now, by that rule? SESSION gives the limit;
@@ -189,6 +159,22 @@ bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
     struct live_held *held);
 
 /* viewer_streams.c */
+struct attachment *viewer_attachment(const struct viewer *v, uint64_t id);
+struct position *viewer_position(const struct viewer *v, uint64_t id);
+/* A position in S, which V is attached to. E_EXISTS: it has one. E_NOMEM: also
+ * if its positions, or those of all viewers, use the memory that they may. */
+enum status viewer_add_position(
+    struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
+void viewer_forget(struct viewer *v, struct position *p);
+/* May times of A and B be compared? One host has one clock. */
+bool viewer_is_same_host(const struct position *a, const struct position *b);
+/* V was sent TIME of P. */
+void viewer_note_sent(struct position *p, uint64_t time);
+/* P's min_begin, for TIME of its stream; 0: none, or TIME is of another
+ * clock. */
+uint64_t viewer_min_begin(struct position *p, uint64_t time);
+/* P needs a stream class that is not declared: may it still wait for it? */
+bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
 /* Events, which viewers.c delivers. */
 void viewer_stream_published(struct viewer *v, struct live_stream *s);
 void viewer_session_ended(struct viewer *v, const struct live_session *s);
