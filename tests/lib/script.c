@@ -9,8 +9,7 @@
 #include <string.h>
 
 static const char *script_name, *step_text;
-static const struct script_word *all_words;
-static size_t n_words;
+static script_step *run_words;
 static char answer[512];
 
 void
@@ -41,8 +40,8 @@ script_number(const char *word)
 {
 	uint64_t n = 0;
 
-	if (word == NULL || sscanf(word, "%" SCNu64, &n) != 1)
-		script_fail("a number is missing");
+	if (word != NULL && sscanf(word, "%" SCNu64, &n) != 1)
+		script_fail("%s is not a number", word);
 	return n;
 }
 
@@ -68,27 +67,21 @@ run_step(char *text)
 	       n < SCRIPT_WORDS_MAX)
 		w[n++] = at;
 	answer[0] = '\0';
-	for (size_t i = 0; i < n_words; i++)
-		if (script_is(w[0], all_words[i].word)) {
-			all_words[i].run(w + 1);
-			if (strcmp(answer, want == NULL ? "" : want + 3) != 0)
-				script_fail("got \"%s\"", answer);
-			return;
-		}
-	script_fail("unknown step");
+	if (n == 0 || !run_words(w))
+		script_fail("unknown step");
+	if (strcmp(answer, want == NULL ? "" : want + 3) != 0)
+		script_fail("got \"%s\"", answer);
 }
 
 void
-script_run(const char *name, const char *steps, const struct script_word *words,
-    size_t n)
+script_run(const char *name, const char *steps, script_step *run)
 {
 	char *text = strdup(steps), *step, *part, *rest, *inner, copy[512];
 	unsigned times, used;
 
 	ck_assert_ptr_nonnull(text);
 	script_name = name;
-	all_words = words;
-	n_words = n;
+	run_words = run;
 	for (step = strtok_r(text, ";", &rest); step != NULL;
 	     step = strtok_r(NULL, ";", &rest)) {
 		used = 0;

@@ -18,18 +18,14 @@
 
 #define SCRIPT_WORDS_MAX 8 /* of a step */
 
-struct script_word {
-	const char *word;
-	/* W are the words after it; NULL is behind the last one. */
-	void (*run)(char **w);
-};
+/* Runs a step: W are its words, then NULL. False: the first one is unknown. */
+typedef bool script_step(char **w);
 
 /* Failures name NAME, which says what is true, and the step. */
-void script_run(const char *name, const char *steps,
-    const struct script_word *words, size_t n);
+void script_run(const char *name, const char *steps, script_step *run);
 
-/* For the functions that run a step: append to its answer; end the test; what a
- * word means. */
+/* For a function that runs steps: append to its answer; end the test; the
+ * number that a word is, 0 if there is none. */
 void script_say(const char *format, ...) PRINTF_LIKE(1, 2);
 void script_fail(const char *format, ...) PRINTF_LIKE(1, 2);
 uint64_t script_number(const char *word);

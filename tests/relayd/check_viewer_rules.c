@@ -104,8 +104,8 @@ static const struct viewer_script rows[] = {
 	    "viewer bt1 4; attach one first = OK 2; ask metadata = OK 14;"
 	    "add other; deliver; streams = OK 1; ask data = RETRY;"
 	    "ask other = HOLD 200 other turn;"
-	    "beacon data 5; woken = data; turn data = no;"
-	    "packet data 10-90; woken = data; turn data = yes;"
+	    "beacon data 5; woken = data; turn data = 0;"
+	    "packet data 10-90; woken = data; turn data = 1;"
 	    "ask other = RETRY; ask data = OK 10-90; ask other = RETRY;"
 	    "ask other = HOLD 200 other turn" },
 
@@ -156,20 +156,20 @@ static const struct viewer_script rows[] = {
 	 * (live 4.6, 4). */
 	{ "no beacon while the event of a publication is under way", ATTACHED,
 	    "add metadata2 data2; beacon data 60; ask data = HOLD 1000 early;"
-	    "deliver streams; ask data = RETRY +streams" },
+	    "deliver-streams; ask data = RETRY +streams" },
 	{ "nor a packet", ATTACHED,
 	    "add metadata2 data2; packet data 10-90;"
 	    "ask data = HOLD 1000 early;"
-	    "deliver streams; ask data = OK 10-90 +streams" },
+	    "deliver-streams; ask data = OK 10-90 +streams" },
 	{ "without held replies, RETRY meanwhile", NO_HOLDS,
 	    "add metadata2 data2; beacon data 60; ask data = RETRY;"
-	    "deliver streams; ask data = RETRY +streams" },
+	    "deliver-streams; ask data = RETRY +streams" },
 	{ "without held replies, RETRY instead of the packet", NO_HOLDS,
 	    "add metadata2 data2; packet data 10-90; ask data = RETRY;"
-	    "deliver streams; ask data = OK 10-90 +streams" },
+	    "deliver-streams; ask data = OK 10-90 +streams" },
 	{ "what a list counts, an attachment has, from the first moment", OPEN,
 	    "add metadata2 data2; list = 1 of 4;"
-	    "attach one last = HOLD 1000; count clients = 0;"
+	    "attach one last = HOLD 1000; clients = 0;"
 	    "deliver; attach one last = OK 4" },
 
 /* A process that begins after the viewer was sent 1000000. No packet of it may
@@ -192,18 +192,17 @@ static const struct viewer_script rows[] = {
 	/* The live timer flushed before the process began. */
 	{ "an empty packet of the past is skipped", ATTACHED,
 	    TOLD NEW_PROCESS
-	    "packet data2 999995-1009999 672; tell data2 = RETRY; count passed "
+	    "packet data2 999995-1009999 672; tell data2 = RETRY; passed "
 	    "= 1;"
 	    "packet data2 1009999-1010001; tell data2 = OK 1010000-1010001;"
 	    "begins data2 256 = 1010000" },
 	{ "empty packets are skipped 64 at a time", ATTACHED,
 	    TOLD NEW_PROCESS "128x packet data2 999995-1009999 672;"
-			     "ask data2 = RETRY; count passed = 64; ask data2 "
-			     "= RETRY; count passed = 128" },
+			     "ask data2 = RETRY; passed = 64; ask data2 "
+			     "= RETRY; passed = 128" },
 	{ "a packet of the past with an event is sent", ATTACHED,
-	    TOLD NEW_PROCESS
-	    "packet data2 999995-1009999 673;"
-	    "tell data2 = OK 999995-1009999; count passed = 0" },
+	    TOLD NEW_PROCESS "packet data2 999995-1009999 673;"
+			     "tell data2 = OK 999995-1009999; passed = 0" },
 	{ "no bound before the minimum begin time", ATTACHED,
 	    TOLD NEW_PROCESS
 	    "beacon data2 1009999; tell data2 = RETRY;"
@@ -376,21 +375,21 @@ static const struct viewer_script rows[] = {
 	{ "what has nothing to read and was cleared is not announced", ATTACHED,
 	    "add metadata2 data2; text metadata2 m; packet data2 10-90;"
 	    "close data2; close metadata2; clear end; deliver;"
-	    "tell data = RETRY; streams = OK; count positions = 2" },
+	    "tell data = RETRY; streams = OK; positions = 2" },
 	{ "nor what traced nothing", ATTACHED,
 	    "add metadata2 data2; text metadata2 m; close data2;"
 	    "close metadata2; deliver; tell data = RETRY; streams = OK;"
-	    "count positions = 2" },
+	    "positions = 2" },
 
 	/* Neither a wrong seek nor a second CREATE_SESSION blocks a session
 	 * (live 5, W8). */
 	{ "a session's clients are those that are attached", OPEN,
-	    "attach one 9 = SEEK_ERR; count clients = 0; attach one first = OK "
+	    "attach one 9 = SEEK_ERR; clients = 0; attach one first = OK "
 	    "2;"
-	    "attach one first = ALREADY; count clients = 1;"
-	    "use 2; attach one last = OK 2; count clients = 2;"
-	    "use 1; create; count clients = 1; attach one first = OK 2;"
-	    "detach = OK; count clients = 1; use 2; leave; count clients = 0" },
+	    "attach one first = ALREADY; clients = 1;"
+	    "use 2; attach one last = OK 2; clients = 2;"
+	    "use 1; create; clients = 1; attach one first = OK 2;"
+	    "detach = OK; clients = 1; use 2; leave; clients = 0" },
 	{ "no more viewers than allowed", OPEN,
 	    "max-viewers 1; use 2; attach one first = OK 2;"
 	    "use 1; attach one first = ALREADY; use 2; leave;"
@@ -424,7 +423,7 @@ static const struct viewer_script rows[] = {
 	    "text metadata abcde; tell metadata = NO_NEW;"
 	    "text metadata fghijklmnnew; tell metadata = OK 3;"
 	    "packet data 210-290; tell data = OK 210-290;"
-	    "begins data 0 = 210; count lost = 1" },
+	    "begins data 0 = 210; lost = 1" },
 };
 
 TEST_ROWS(each_reply_is_as_written, ARRAY_LEN(rows))

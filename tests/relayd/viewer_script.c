@@ -66,12 +66,6 @@ name_of_log(const void *log)
 	return "none";
 }
 
-static unsigned
-find_session(const char *text)
-{
-	return script_is(text, "two");
-}
-
 static void
 note_stream(struct name *n, struct stream *t)
 {
@@ -110,16 +104,6 @@ do_session(char **w)
 	live_pair_deliver_all(&fixture.pair);
 }
 
-/* deliver [streams]: what is known to the writer gets to the live worker; only
- * until no stream is waiting */
-static void
-do_deliver(char **w)
-{
-	while ((w[0] == NULL || fixture.pair.n_waiting > 0) &&
-	       live_pair_deliver(&fixture.pair))
-		;
-}
-
 static void
 put64(uint8_t *p, uint64_t value)
 {
@@ -146,13 +130,6 @@ do_packet(char **w)
 	put64(bytes + 48, p.content_bits);
 	put64(bytes + 56, PACKET_BYTES * 8);
 	live_pair_packet(n->t, &p);
-}
-
-/* beacon STREAM TIME */
-static void
-do_beacon(char **w)
-{
-	live_pair_beacon(find_name(w[0])->t, script_number(w[1]));
 }
 
 /* text STREAM TEXT: metadata; some texts have names */
@@ -199,114 +176,14 @@ do_clear(char **w)
 		;
 }
 
-/* end: the session one */
+/* Number I asks from now on; it is made when it is first used. */
 static void
-do_end(char **w)
+use_viewer(unsigned i)
 {
-	session_end(sessions[0], false);
-	sessions[0] = NULL;
-	live_pair_deliver_all(&fixture.pair);
-}
-
-/* ---- what the test does */
-
-/* wait MS */
-static void
-do_wait(char **w)
-{
-	fixture_wait_ms(script_number(w[0]));
-}
-
-/* timer US: the session's live period */
-static void
-do_timer(char **w)
-{
-	sessions[0]->live->live_timer_us = (uint32_t)script_number(w[0]);
-}
-
-/* hide-new-traces: until they have data, or for a second and the period */
-static void
-do_hide_new_traces(char **w)
-{
-	fixture.pair.viewers.class_ns = VIEWER_CLASS_NS;
-}
-
-/* max-viewers N: of one session */
-static void
-do_max_viewers(char **w)
-{
-	publish(&fixture.pair.viewers.max_viewers, script_number(w[0]));
-}
-
-/* viewer bt2|bt1 MINOR: instead of the one that is there */
-static void
-do_viewer(char **w)
-{
-	viewer_destroy(fixture.viewer);
-	fixture.viewer = viewers[0] = fixture_viewer(
-	    script_is(w[0], "bt2"), (uint32_t)script_number(w[1]));
-}
-
-/* use 1|2: this viewer asks; 2 is made when it is first used */
-static void
-do_use(char **w)
-{
-	const unsigned i = (unsigned)script_number(w[0]) - 1;
-
+	ck_assert_uint_lt(i, ARRAY_LEN(viewers));
 	if (viewers[i] == NULL)
 		viewers[i] = fixture_viewer(true, 4);
 	fixture.viewer = viewers[i];
-}
-
-/* leave: its connection breaks */
-static void
-do_leave(char **w)
-{
-	viewer_destroy(fixture.viewer);
-	viewers[fixture.viewer == viewers[1]] = NULL;
-	fixture.viewer = NULL;
-}
-
-/* woken: the log whose news woke the worker since the last time */
-static void
-do_woken(char **w)
-{
-	script_say("%s", name_of_log(fixture.pair.woken));
-	fixture.pair.woken = NULL;
-}
-
-/* turn STREAM: does its news end a wait for any stream's turn? */
-static void
-do_turn(char **w)
-{
-	script_say("%s",
-	    viewer_is_its_turn(fixture.viewer, find_name(w[0])->log) ? "yes"
-								     : "no");
-}
-
-/* count WHAT */
-static void
-do_count(char **w)
-{
-	const struct viewer *v = fixture.viewer;
-	uint64_t n;
-
-	if (script_is(w[0], "passed"))
-		n = v->passed;
-	else if (script_is(w[0], "lost"))
-		n = v->lost;
-	else if (script_is(w[0], "clients"))
-		n = published(&sessions[0]->live->clients);
-	else
-		n = v->by_id.n; /* positions */
-	script_say("%" PRIu64, n);
-}
-
-/* before STREAM: no event of it is earlier */
-static void
-do_before(char **w)
-{
-	script_say("%" PRIu64, find_name(w[0])->t->live->time_before);
 }
 
 /* ---- what a viewer asks, and the replies as text */
@@ -423,95 +300,26 @@ ask_stream(const char *text, bool may_hold, bool is_interrupted)
 		is_metadata ? say_metadata() : say_index();
 }
 
-/* ask STREAM: this may be held */
+/* The sessions, and the streams of the first one. */
 static void
-do_ask(char **w)
-{
-	ask_stream(w[0], true, false);
-}
-
-/* tell STREAM: this may not be held any more */
-static void
-do_tell(char **w)
-{
-	ask_stream(w[0], false, false);
-}
-
-/* interrupted STREAM: nor may this, as the viewer sent more meanwhile */
-static void
-do_interrupted(char **w)
-{
-	ask_stream(w[0], false, true);
-}
-
-/* streams [two]: GET_NEW_STREAMS */
-static void
-do_streams(char **w)
-{
-	static const char *const statuses[] = { "?", "OK", "NO_NEW", "ERR",
-		"HUP", "?", "?" };
-
-	if (ask(&(struct live_request){ .cmd = LIVE_CMD_get_new_streams,
-		    .id = session_ids[find_session(w[0])] },
-		true, false))
-		say_streams(statuses);
-}
-
-/* attach one|two first|last|SEEK */
-static void
-do_attach(char **w)
-{
-	static const char *const statuses[] = { "?", "OK", "ALREADY", "UNKNOWN",
-		"NOT_LIVE", "SEEK_ERR", "NO_SESSION" };
-
-	if (ask(&(struct live_request){ .cmd = LIVE_CMD_attach_session,
-		    .id = session_ids[find_session(w[0])],
-		    .seek = script_is(w[1], "first") ? LIVE_SEEK_BEGINNING
-			    : script_is(w[1], "last")
-				? LIVE_SEEK_LAST
-				: (uint32_t)script_number(w[1]) },
-		true, false))
-		say_streams(statuses);
-}
-
-/* detach: from the session one */
-static void
-do_detach(char **w)
-{
-	static const char *const statuses[] = { "?", "OK", "UNKNOWN", "ERR" };
-
-	script_say("%s",
-	    statuses[fixture_tell(LIVE_CMD_detach_session, session_ids[0])]);
-}
-
-/* create: CREATE_SESSION, of a viewer session */
-static void
-do_create(char **w)
-{
-	(void)fixture_tell(LIVE_CMD_create_session, 0);
-}
-
-/* list: sessions, and the streams of the first */
-static void
-do_list(char **w)
+say_list(void)
 {
 	const uint32_t n = fixture_tell(LIVE_CMD_list_sessions, 0);
 
-	script_say("%" PRIu32 " of", n);
-	script_say(
-	    " %" PRIu32, n > 0 ? live_pair_u32(&fixture.out, 4 + 16) : 0);
+	script_say("%" PRIu32 " of %" PRIu32, n,
+	    n > 0 ? live_pair_u32(&fixture.out, 4 + 16) : 0);
 }
 
-/* begins STREAM OFFSET: the begin time in the packet at OFFSET of its file */
+/* The begin time in the packet at OFFSET of a stream's file. */
 static void
-do_begins(char **w)
+say_begin(uint64_t id, uint64_t offset)
 {
 	uint64_t begin;
 
 	(void)live_pair_tell(fixture.viewer,
 	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
-		.id = find_name(w[0])->id,
-		.offset = script_number(w[1]) + 32,
+		.id = id,
+		.offset = offset + 32,
 		.length = 8 },
 	    &fixture.out);
 	if (live_pair_u32(&fixture.out, 0) != LIVE_PACKET_OK ||
@@ -523,37 +331,137 @@ do_begins(char **w)
 	script_say("%" PRIu64, le64toh(begin));
 }
 
-static const struct script_word words[] = {
-	{ "add", do_add },
-	{ "session", do_session },
-	{ "deliver", do_deliver },
-	{ "packet", do_packet },
-	{ "beacon", do_beacon },
-	{ "text", do_text },
-	{ "close", do_close },
-	{ "clear", do_clear },
-	{ "end", do_end },
-	{ "wait", do_wait },
-	{ "timer", do_timer },
-	{ "hide-new-traces", do_hide_new_traces },
-	{ "max-viewers", do_max_viewers },
-	{ "viewer", do_viewer },
-	{ "use", do_use },
-	{ "leave", do_leave },
-	{ "woken", do_woken },
-	{ "turn", do_turn },
-	{ "before", do_before },
-	{ "count", do_count },
-	{ "ask", do_ask },
-	{ "tell", do_tell },
-	{ "interrupted", do_interrupted },
-	{ "streams", do_streams },
-	{ "attach", do_attach },
-	{ "detach", do_detach },
-	{ "create", do_create },
-	{ "list", do_list },
-	{ "begins", do_begins },
-};
+/* The session one. */
+static void
+end_session(void)
+{
+	session_end(sessions[0], false);
+	sessions[0] = NULL;
+	live_pair_deliver_all(&fixture.pair);
+}
+
+static bool
+tracer_step(char **w)
+{
+	if (script_is(w[0], "add"))
+		do_add(w + 1);
+	else if (script_is(w[0], "session"))
+		do_session(w + 1);
+	else if (script_is(w[0], "packet"))
+		do_packet(w + 1);
+	else if (script_is(w[0], "beacon")) /* STREAM TIME */
+		live_pair_beacon(find_name(w[1])->t, script_number(w[2]));
+	else if (script_is(w[0], "text"))
+		do_text(w + 1);
+	else if (script_is(w[0], "close"))
+		do_close(w + 1);
+	else if (script_is(w[0], "clear"))
+		do_clear(w + 1);
+	else if (script_is(w[0], "end"))
+		end_session();
+	else if (script_is(w[0], "deliver")) /* the events to the live worker */
+		live_pair_deliver_all(&fixture.pair);
+	else if (script_is(w[0], "deliver-streams")) /* until none waits */
+		while (fixture.pair.n_waiting > 0)
+			ck_assert(live_pair_deliver(&fixture.pair));
+	else
+		return false;
+	return true;
+}
+
+/* The test's own, and what it looks at. */
+static bool
+test_step(char **w)
+{
+	struct viewer *v = fixture.viewer;
+
+	if (script_is(w[0], "wait")) { /* MS */
+		fixture_wait_ms(script_number(w[1]));
+	} else if (script_is(w[0], "timer")) { /* US, the live period */
+		sessions[0]->live->live_timer_us = (uint32_t)script_number(
+		    w[1]);
+	} else if (script_is(w[0], "hide-new-traces")) { /* without data */
+		fixture.pair.viewers.class_ns = VIEWER_CLASS_NS;
+	} else if (script_is(w[0], "max-viewers")) { /* of a session */
+		publish(&fixture.pair.viewers.max_viewers, script_number(w[1]));
+	} else if (script_is(w[0], "viewer")) { /* bt2|bt1 MINOR: another */
+		viewer_destroy(v);
+		fixture.viewer = viewers[0] = fixture_viewer(
+		    script_is(w[1], "bt2"), (uint32_t)script_number(w[2]));
+	} else if (script_is(w[0], "use")) {
+		use_viewer((unsigned)script_number(w[1]) - 1);
+	} else if (script_is(w[0], "leave")) { /* its connection breaks */
+		viewers[v == viewers[1]] = fixture.viewer = NULL;
+		viewer_destroy(v);
+	} else if (script_is(w[0], "woken")) { /* by this, since last time */
+		script_say("%s", name_of_log(fixture.pair.woken));
+		fixture.pair.woken = NULL;
+	} else if (script_is(w[0], "turn")) { /* does STREAM end the wait? */
+		script_say("%d", viewer_is_its_turn(v, find_name(w[1])->log));
+	} else if (script_is(w[0], "passed")) { /* packets */
+		script_say("%" PRIu64, v->passed);
+	} else if (script_is(w[0], "lost")) { /* packets */
+		script_say("%" PRIu64, v->lost);
+	} else if (script_is(w[0], "positions")) {
+		script_say("%zu", (size_t)v->by_id.n);
+	} else if (script_is(w[0], "clients")) {
+		script_say("%" PRIu64, published(&sessions[0]->live->clients));
+	} else if (script_is(w[0], "before")) { /* STREAM has no event */
+		script_say("%" PRIu64, find_name(w[1])->t->live->time_before);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static const char *const detached[] = { "?", "OK", "UNKNOWN", "ERR" };
+static const char *const listed[] = { "?", "OK", "NO_NEW", "ERR", "HUP", "?",
+	"?" };
+static const char *const attached[] = { "?", "OK", "ALREADY", "UNKNOWN",
+	"NOT_LIVE", "SEEK_ERR", "NO_SESSION" };
+
+static bool
+viewer_step(char **w)
+{
+	struct live_request q = { .id = session_ids[script_is(w[1], "two")] };
+
+	if (script_is(w[0], "ask")) { /* STREAM; this may be held */
+		ask_stream(w[1], true, false);
+	} else if (script_is(w[0], "tell")) { /* this may not, any more */
+		ask_stream(w[1], false, false);
+	} else if (script_is(w[0], "interrupted")) { /* the viewer sent more */
+		ask_stream(w[1], false, true);
+	} else if (script_is(w[0], "streams")) { /* [two]: new ones */
+		q.cmd = LIVE_CMD_get_new_streams;
+		if (ask(&q, true, false))
+			say_streams(listed);
+	} else if (script_is(w[0], "attach")) { /* one|two first|last|SEEK */
+		q.cmd = LIVE_CMD_attach_session;
+		q.seek = script_is(w[2], "first")  ? LIVE_SEEK_BEGINNING
+			 : script_is(w[2], "last") ? LIVE_SEEK_LAST
+						   : 9;
+		if (ask(&q, true, false))
+			say_streams(attached);
+	} else if (script_is(w[0], "detach")) {
+		script_say("%s",
+		    detached[fixture_tell(LIVE_CMD_detach_session, q.id)]);
+	} else if (script_is(w[0], "create")) { /* a viewer session */
+		(void)fixture_tell(LIVE_CMD_create_session, 0);
+	} else if (script_is(w[0], "list")) {
+		say_list();
+	} else if (script_is(w[0], "begins")) { /* STREAM OFFSET */
+		say_begin(find_name(w[1])->id, script_number(w[2]));
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool
+step(char **w)
+{
+	return tracer_step(w) || test_step(w) || viewer_step(w);
+}
 
 void
 viewer_script_run(const struct viewer_script *s)
@@ -573,6 +481,6 @@ viewer_script_run(const struct viewer_script *s)
 	note_stream(&names[1], fixture.data);
 	names[0].id = fixture_id(fixture.metadata);
 	names[1].id = fixture_id(fixture.data);
-	script_run(s->name, s->steps, words, ARRAY_LEN(words));
+	script_run(s->name, s->steps, step);
 	fixture_close();
 }

@@ -114,84 +114,16 @@ assert_gone(uint64_t pos)
 	ck_assert_int_eq(packet_log_place(log_, pos, &place), E_NOENT);
 }
 
-/* ---- scripts */
-
+/* look POSITION: what is there, and the stream class if it is known. */
 static void
-do_file(char **w)
-{
-	add_file(script_number(w[0]), script_number(w[1]));
-}
-
-static void
-do_append(char **w)
-{
-	append((unsigned)script_number(w[0]));
-}
-
-/* drop NUMBER CHUNK: that file; drop chunk CHUNK: all of it */
-static void
-do_drop(char **w)
-{
-	if (script_is(w[0], "chunk"))
-		packet_log_drop_chunk(log_, script_number(w[1]));
-	else
-		packet_log_drop_file(
-		    log_, script_number(w[0]), script_number(w[1]));
-}
-
-/* beacon TIME [CLASS] */
-static void
-do_beacon(char **w)
-{
-	packet_log_beacon(log_, script_number(w[0]),
-	    w[1] == NULL ? CTF_STREAM : script_number(w[1]));
-}
-
-/* on-its-way: half of a packet came */
-static void
-do_on_its_way(char **w)
-{
-	packet_log_no_beacon(log_, CTF_STREAM);
-}
-
-static void
-do_end(char **w)
-{
-	packet_log_end(log_);
-}
-
-/* wait BITS */
-static void
-do_wait(char **w)
-{
-	packet_log_wait(log_, script_number(w[0]));
-}
-
-static void
-do_waiters(char **w)
-{
-	script_say("%" PRIu64, packet_log_take_waiters(log_));
-}
-
-/* range: from the first packet that is there to the count */
-static void
-do_range(char **w)
-{
-	script_say("%" PRIu64 "-%" PRIu64, packet_log_start(log_),
-	    packet_log_count(log_));
-}
-
-/* look POSITION */
-static void
-do_look(char **w)
+say_view(uint64_t pos)
 {
 	static const char *const names[] = { [LOG_PACKET] = "PACKET",
 		[LOG_INACTIVE] = "INACTIVE",
 		[LOG_RETRY] = "RETRY",
 		[LOG_END] = "END" };
 	struct log_view view;
-	const enum log_next next = packet_log_look(
-	    log_, script_number(w[0]), &view);
+	const enum log_next next = packet_log_look(log_, pos, &view);
 
 	script_say("%s", names[next]);
 	if (next == LOG_INACTIVE)
@@ -200,13 +132,13 @@ do_look(char **w)
 		script_say(" class %" PRIu64, view.ctf_stream);
 }
 
-/* place POSITION: the number of its file, and that file's first position */
+/* place POSITION: the number of its file, and that file's first position. */
 static void
-do_place(char **w)
+say_place(uint64_t pos)
 {
 	struct log_place place;
 
-	if (packet_log_place(log_, script_number(w[0]), &place) != OK) {
+	if (packet_log_place(log_, pos, &place) != OK) {
 		script_say("gone");
 		return;
 	}
@@ -216,19 +148,40 @@ do_place(char **w)
 	folder_put(place.folder);
 }
 
-static const struct script_word words[] = {
-	{ "file", do_file },
-	{ "append", do_append },
-	{ "drop", do_drop },
-	{ "beacon", do_beacon },
-	{ "on-its-way", do_on_its_way },
-	{ "end", do_end },
-	{ "wait", do_wait },
-	{ "waiters", do_waiters },
-	{ "range", do_range },
-	{ "look", do_look },
-	{ "place", do_place },
-};
+static bool
+step(char **w)
+{
+	const uint64_t a = script_number(w[1]), b = script_number(w[2]);
+
+	if (script_is(w[0], "file")) /* NUMBER CHUNK */
+		add_file(a, b);
+	else if (script_is(w[0], "append"))
+		append((unsigned)a);
+	else if (script_is(w[0], "drop-file")) /* NUMBER CHUNK */
+		packet_log_drop_file(log_, a, b);
+	else if (script_is(w[0], "drop-chunk"))
+		packet_log_drop_chunk(log_, a);
+	else if (script_is(w[0], "beacon")) /* TIME CLASS */
+		packet_log_beacon(log_, a, b);
+	else if (script_is(w[0], "half")) /* of a packet came */
+		packet_log_no_beacon(log_, CTF_STREAM);
+	else if (script_is(w[0], "end"))
+		packet_log_end(log_);
+	else if (script_is(w[0], "wait")) /* BITS */
+		packet_log_wait(log_, a);
+	else if (script_is(w[0], "waiters"))
+		script_say("%" PRIu64, packet_log_take_waiters(log_));
+	else if (script_is(w[0], "range")) /* START-COUNT */
+		script_say("%" PRIu64 "-%" PRIu64, packet_log_start(log_),
+		    packet_log_count(log_));
+	else if (script_is(w[0], "look"))
+		say_view(a);
+	else if (script_is(w[0], "place"))
+		say_place(a);
+	else
+		return false;
+	return true;
+}
 
 static const struct {
 	const char *name, *steps;
@@ -241,44 +194,46 @@ static const struct {
 	    "append 1; place 5 = 2 from 5; place 4 = 1 from 3" },
 	{ "an overwritten file moves the start",
 	    "file 0 1; append 2; file 1 1; append 2; file 2 1; append 2;"
-	    "drop 0 1; range = 2-6; place 1 = gone; place 2 = 1 from 2;"
-	    "file 0 1; append 2; place 6 = 0 from 6; drop 1 1; range = 4-8;"
+	    "drop-file 0 1; range = 2-6; place 1 = gone; place 2 = 1 from 2;"
+	    "file 0 1; append 2; place 6 = 0 from 6; drop-file 1 1; range = "
+	    "4-8;"
 	    /* this one never had a record */
-	    "drop 7 1; range = 4-8; place 4 = 2 from 4" },
+	    "drop-file 7 1; range = 4-8; place 4 = 2 from 4" },
 	{ "a ring of one file starts where it ends",
-	    "file 0 1; append 4; drop 0 1; range = 4-4; look 4 = RETRY class 3;"
+	    "file 0 1; append 4; drop-file 0 1; range = 4-4; look 4 = RETRY "
+	    "class 3;"
 	    "place 3 = gone; file 0 1; append 1; place 4 = 0 from 4" },
 	/* Two chunks have a file 0 while a clear is under way. */
 	{ "a file is dropped in its own chunk",
 	    "file 0 1; append 2; file 0 2; append 2; file 1 2; append 2;"
-	    "drop 0 2; range = 4-6; place 2 = gone; place 4 = 1 from 4;"
-	    "drop chunk 1; range = 4-6" },
+	    "drop-file 0 2; range = 4-6; place 2 = gone; place 4 = 1 from 4;"
+	    "drop-chunk 1; range = 4-6" },
 	{ "a cleared chunk moves the start",
-	    "file 0 1; append 2; file 1 1; append 2; file 0 2; drop chunk 1;"
+	    "file 0 1; append 2; file 1 1; append 2; file 0 2; drop-chunk 1;"
 	    "range = 4-4; look 4 = RETRY class 3; place 3 = gone; append 1;"
-	    "place 4 = 0 from 4; drop chunk 9; range = 4-5;"
-	    "drop chunk 2; range = 5-5" },
+	    "place 4 = 0 from 4; drop-chunk 9; range = 4-5;"
+	    "drop-chunk 2; range = 5-5" },
 	/* live 2.7, as 2.15 */
 	{ "a beacon counts before the first packet",
-	    "beacon 5; look 0 = INACTIVE 5 class 3;"
-	    "beacon 7; look 0 = INACTIVE 7 class 3" },
+	    "beacon 5 3; look 0 = INACTIVE 5 class 3;"
+	    "beacon 7 3; look 0 = INACTIVE 7 class 3" },
 	{ "a beacon never goes back",
-	    "beacon 500; beacon 499; look 0 = INACTIVE 500 class 3;"
-	    "beacon 500; look 0 = INACTIVE 500 class 3" },
+	    "beacon 500 3; beacon 499 3; look 0 = INACTIVE 500 class 3;"
+	    "beacon 500 3; look 0 = INACTIVE 500 class 3" },
 	{ "a beacon is never below the last packet",
-	    "file 0 1; append 2; look 2 = RETRY class 3; beacon 189;"
-	    "look 2 = RETRY class 3; beacon 190;"
+	    "file 0 1; append 2; look 2 = RETRY class 3; beacon 189 3;"
+	    "look 2 = RETRY class 3; beacon 190 3;"
 	    "look 2 = INACTIVE 190 class 3; look 1 = PACKET class 3" },
 	{ "what is on its way ends a beacon",
-	    "file 0 1; beacon 5; on-its-way; look 0 = RETRY class 3;"
-	    "beacon 6; append 1; look 1 = RETRY class 3" },
+	    "file 0 1; beacon 5 3; half; look 0 = RETRY class 3;"
+	    "beacon 6 3; append 1; look 1 = RETRY class 3" },
 	/* A change of it aborts babeltrace2 (live 6, P4). */
 	{ "the first CTF stream class stays",
-	    "on-its-way; beacon 5 4; look 0 = INACTIVE 5 class 3;"
+	    "half; beacon 5 4; look 0 = INACTIVE 5 class 3;"
 	    "file 0 1; append 1; look 0 = PACKET class 3" },
 	/* Also ahead of it (live 6, P8). */
 	{ "the end comes after the last packet",
-	    "file 0 1; append 2; beacon 1000; end; look 0 = PACKET class 3;"
+	    "file 0 1; append 2; beacon 1000 3; end; look 0 = PACKET class 3;"
 	    "look 1 = PACKET class 3; look 2 = END class 3;"
 	    "look 9 = END class 3" },
 	{ "waiters are taken once",
@@ -290,7 +245,7 @@ TEST_ROWS(what_readers_see, ARRAY_LEN(rows))
 	open_log();
 	ck_assert_str_eq(packet_log_channel(log_), "ch_0");
 	ck_assert_uint_eq(packet_log_minor(log_), 1);
-	script_run(rows[_i].name, rows[_i].steps, words, ARRAY_LEN(words));
+	script_run(rows[_i].name, rows[_i].steps, step);
 	close_log();
 }
 
