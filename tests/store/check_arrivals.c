@@ -3,11 +3,13 @@
 
 #include "store/arrivals.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/packet.h"
 #include "tests/lib/fault.h"
+#include "tests/lib/script.h"
 #include "tests/lib/unit.h"
 
 #define MS UINT64_C(1000000)
@@ -119,14 +121,6 @@ give_up(uint64_t to)
 	n_announced += loss.records;
 }
 
-static uint32_t
-holes(struct arrivals_hole *out, uint32_t max)
-{
-	uint32_t looks = UINT32_MAX;
-
-	return arrivals_holes(&arrivals, out, max, &looks);
-}
-
 /* What is due now: the new next number. */
 static uint64_t
 due(void)
@@ -137,15 +131,6 @@ due(void)
 	if (to > reorder.next)
 		give_up(to);
 	return reorder.next;
-}
-
-static uint64_t
-due_at(void)
-{
-	uint64_t to, at = arrivals_due(&arrivals, now, &to);
-
-	ck_assert_uint_eq(to, reorder.next);
-	return at;
 }
 
 #define LARGEST 300000
@@ -236,157 +221,172 @@ TEST(the_size_in_a_header_costs_bits_and_pointers)
 	ck_assert_uint_le(arrivals.partial_bytes, 65536 + 32 * 1024);
 }
 
-TEST(a_gap_starts_when_a_later_packet_is_known)
+/* Milliseconds until something is due; nothing is due now. */
+static void
+say_due(void)
 {
-	begin(64);
-	ck_assert(!arrivals_has_gap(&arrivals));
-	ck_assert_uint_eq(due_at(), UINT64_MAX);
-	ck_assert_int_eq(piece(2, 0, 100), ARRIVED_WHOLE);
-	ck_assert(arrivals_has_gap(&arrivals));
-	ck_assert_uint_eq(due_at(), now + TIMEOUT);
-	now += TIMEOUT - 1;
-	ck_assert_uint_eq(due(), 0);
-	now += 1;
-	ck_assert_uint_eq(due(), 2);
-	ck_assert_uint_eq(n_lost, 2);
-	ck_assert(!arrivals_has_gap(&arrivals));
-	record(2);
-	ck_assert_uint_eq(pop(), 2);
-	ck_assert_int_eq(piece(1, 0, 100), ARRIVED_LATE);
-	ck_assert_int_eq(piece(2, 0, 100), ARRIVED_LATE);
+	uint64_t to, at = arrivals_due(&arrivals, now, &to);
+
+	if (to != reorder.next)
+		script_fail("packets below %" PRIu64 " are due", to);
+	if (at == UINT64_MAX)
+		script_say("never");
+	else
+		script_say("%" PRIu64, (at - now) / MS);
 }
 
-TEST(only_what_is_known_for_long_is_lost)
+/* Each as PACKET:FIRST+COUNT; without what is missing of it if it is all. */
+static void
+say_holes(uint32_t max)
 {
-	begin(64);
-	record(0);
-	now += TIMEOUT / 2;
-	record(1);
-	record(2);
-	now += TIMEOUT / 2;
-	ck_assert_uint_eq(due(), 1);
-	ck_assert_uint_eq(due_at(), now + TIMEOUT / 2);
-	ck_assert_int_eq(piece(1, 0, 100), ARRIVED_WHOLE);
-	ck_assert_uint_eq(pop(), 1);
-	now += TIMEOUT / 2;
-	ck_assert_uint_eq(due(), 3);
-	ck_assert_uint_eq(n_lost, 2);
-	ck_assert_uint_eq(n_announced, 2);
-}
+	struct arrivals_hole h[8];
+	uint32_t looks = UINT32_MAX;
+	const uint32_t n = arrivals_holes(&arrivals, h, max, &looks);
 
-TEST(a_packet_that_grows_is_not_lost)
-{
-	begin(64);
-	record(0);
-	record(1);
-	for (uint32_t i = 0; i < 8; i++) {
-		ck_assert_int_eq(
-		    piece(0, i, 4096), i < 7 ? ARRIVED : ARRIVED_WHOLE);
-		now += TIMEOUT - 1;
-		ck_assert_uint_eq(due(), 0);
+	for (uint32_t i = 0; i < n; i++) {
+		script_say("%s%" PRIu64, i == 0 ? "" : " ", h[i].net_seq);
+		if (h[i].count != UINT32_MAX)
+			script_say(
+			    ":%" PRIu32 "+%" PRIu32, h[i].first, h[i].count);
 	}
-	ck_assert_uint_eq(pop(), 0);
-	/* the other has been known all the time */
-	ck_assert_uint_eq(due(), 2);
 }
 
-TEST(a_packet_that_stops_growing_is_lost)
+/* A number, or "none". */
+static void
+say_number(bool is_any, uint64_t n)
 {
-	begin(64);
-	record(0);
-	ck_assert_int_eq(piece(0, 3, 4096), ARRIVED);
-	now += TIMEOUT - 1;
-	ck_assert_int_eq(piece(0, 4, 4096), ARRIVED);
-	ck_assert_int_eq(piece(0, 4, 4096), ARRIVED_TWICE);
-	now += TIMEOUT - 1;
-	ck_assert_uint_eq(due(), 0);
-	now += 1;
-	ck_assert_uint_eq(due(), 1);
-	ck_assert_uint_eq(arrivals.partial_bytes, 0);
+	if (is_any)
+		script_say("%" PRIu64, n);
+	else
+		script_say("none");
 }
 
-/* A slow sender may pause in the midst of a packet. */
-TEST(a_packet_that_is_being_sent_is_no_gap)
+static bool
+step(char **w)
 {
-	begin(64);
-	ck_assert_int_eq(piece(0, 0, 2048), ARRIVED);
-	ck_assert(!arrivals_has_gap(&arrivals));
-	ck_assert_uint_eq(due_at(), UINT64_MAX);
-	now += 100 * TIMEOUT;
-	ck_assert_uint_eq(due(), 0);
-	/* the next one: all of the first were sent */
-	ck_assert_int_eq(piece(1, 0, 2048), ARRIVED);
-	ck_assert(arrivals_has_gap(&arrivals));
-	ck_assert_uint_eq(due_at(), now + TIMEOUT);
-	now += TIMEOUT;
-	ck_assert_uint_eq(due(), 1);
-	ck_assert(!arrivals_has_gap(&arrivals));
-	now += 100 * TIMEOUT;
-	ck_assert_uint_eq(due(), 1);
-	record(1);
-	ck_assert_uint_eq(due_at(), now + TIMEOUT);
-	for (uint32_t i = 1; i < 4; i++)
-		ck_assert_int_eq(
-		    piece(1, i, 2048), i < 3 ? ARRIVED : ARRIVED_WHOLE);
-	ck_assert_uint_eq(pop(), 1);
-	ck_assert_uint_eq(n_lost, 1);
-}
+	static const char *const outcomes[] = { [ARRIVED] = "ARRIVED",
+		[ARRIVED_WHOLE] = "WHOLE",
+		[ARRIVED_TWICE] = "TWICE",
+		[ARRIVED_LATE] = "LATE",
+		[ARRIVED_FALSE] = "FALSE",
+		[ARRIVED_NOMEM] = "NOMEM" };
+	const uint64_t n = script_number(w[1]);
+	uint64_t to = 0;
+	bool is_any;
 
-TEST(patience_with_what_grows_has_an_end)
-{
-	uint32_t i = 0;
-
-	begin(64);
-	record(0);
-	for (; due() == 0 && i < 100; i++) {
-		ck_assert_int_eq(piece(0, i, 64 * FRAGMENT), ARRIVED);
-		now += TIMEOUT / 2;
+	if (script_is(w[0], "piece")) { /* PACKET PIECE BYTES of the packet */
+		script_say(
+		    "%s", outcomes[piece(n, (uint32_t)script_number(w[2]),
+			      (uint32_t)script_number(w[3]))]);
+	} else if (script_is(w[0], "record")) {
+		record(n);
+	} else if (script_is(w[0], "wait")) { /* MS */
+		now += n * MS;
+	} else if (script_is(w[0], "window")) {
+		arrivals.config.window = (uint32_t)n;
+	} else if (script_is(w[0], "ask")) { /* the sender did */
+		arrivals_ask(&arrivals, n, now);
+	} else if (script_is(w[0], "last")) {
+		arrivals_last(&arrivals, n, now);
+	} else if (script_is(w[0], "next")) { /* when what is due is lost */
+		script_say("%" PRIu64, due());
+	} else if (script_is(w[0], "due")) {
+		say_due();
+	} else if (script_is(w[0], "lost")) { /* LOST of which ANNOUNCED */
+		script_say("%" PRIu64 " %" PRIu64, n_lost, n_announced);
+	} else if (script_is(w[0], "gap")) {
+		script_say("%d", arrivals_has_gap(&arrivals));
+	} else if (script_is(w[0], "full")) {
+		script_say("%d", arrivals_window_is_full(&arrivals));
+	} else if (script_is(w[0], "partial")) { /* bytes of what lacks some */
+		script_say("%" PRIu64, arrivals.partial_bytes);
+	} else if (script_is(w[0], "holes")) { /* at most so many */
+		say_holes((uint32_t)n);
+	} else if (script_is(w[0], "pop")) {
+		to = pop();
+		say_number(to != NOTHING, to);
+	} else if (script_is(w[0], "lowest")) {
+		is_any = reorder_lowest(&reorder, &to);
+		say_number(is_any, to);
+	} else if (script_is(w[0], "victim")) {
+		is_any = arrivals_victim(&arrivals, &to);
+		say_number(is_any, to);
+	} else if (script_is(w[0], "give-up")) {
+		give_up(n);
+	} else {
+		return false;
 	}
-	ck_assert_uint_eq(i, 2 * ARRIVALS_PATIENCE);
-	ck_assert_uint_eq(n_lost, 1);
+	return true;
 }
 
-TEST(a_packet_without_its_record_is_no_gap)
-{
-	begin(1);
-	ck_assert_int_eq(piece(0, 0, 100), ARRIVED_WHOLE);
-	ck_assert_int_eq(piece(1, 0, 100), ARRIVED_WHOLE);
-	now += 10 * TIMEOUT;
-	ck_assert_uint_eq(due(), 0);
-	ck_assert(!arrivals_window_is_full(&arrivals));
-	record(0);
-	ck_assert_uint_eq(pop(), 0);
-	ck_assert_uint_eq(pop(), NOTHING);
-}
+/* The timeout is 100 ms, a piece has 512 bytes, the window 64 packets. */
+static const struct {
+	const char *name, *steps;
+} rows[] = {
+	{ "a gap starts when a later packet is known",
+	    "gap = 0; due = never; piece 2 0 100 = WHOLE; gap = 1; due = 100;"
+	    "wait 99; next = 0; wait 1; next = 2; lost = 2 0; gap = 0;"
+	    "record 2; pop = 2; piece 1 0 100 = LATE; piece 2 0 100 = LATE" },
+	{ "only what is known for long is lost",
+	    "record 0; wait 50; record 1; record 2; wait 50; next = 1;"
+	    "due = 50; piece 1 0 100 = WHOLE; pop = 1; wait 50; next = 3;"
+	    "lost = 2 2" },
+	{ "a packet that grows is not lost; one that is only known is",
+	    "record 0; record 1; piece 0 0 2048 = ARRIVED; wait 99; next = 0;"
+	    "piece 0 1 2048 = ARRIVED; wait 99; next = 0;"
+	    "piece 0 2 2048 = ARRIVED; wait 99; next = 0;"
+	    "piece 0 3 2048 = WHOLE; wait 99; next = 0; pop = 0; next = 2" },
+	{ "a packet that stops growing is lost",
+	    "record 0; piece 0 3 4096 = ARRIVED; wait 99;"
+	    "piece 0 4 4096 = ARRIVED; piece 0 4 4096 = TWICE; wait 99;"
+	    "next = 0; wait 1; next = 1; partial = 0" },
+	/* A slow sender may pause in the midst of a packet. */
+	{ "a packet that is being sent is no gap, until the next one begins",
+	    "piece 0 0 2048 = ARRIVED; gap = 0; due = never; wait 10000;"
+	    "next = 0; piece 1 0 2048 = ARRIVED; gap = 1; due = 100; wait 100;"
+	    "next = 1; gap = 0; wait 10000; next = 1; record 1; due = 100;"
+	    "piece 1 1 2048 = ARRIVED; piece 1 2 2048 = ARRIVED;"
+	    "piece 1 3 2048 = WHOLE; pop = 1; lost = 1 0" },
+	{ "patience with what grows has an end",
+	    "record 0; piece 0 0 32768 = ARRIVED; wait 90; next = 0;"
+	    "piece 0 1 32768 = ARRIVED; wait 90; piece 0 2 32768 = ARRIVED;"
+	    "wait 90; piece 0 3 32768 = ARRIVED; wait 90;"
+	    "piece 0 4 32768 = ARRIVED; wait 90; piece 0 5 32768 = ARRIVED;"
+	    "wait 90; piece 0 6 32768 = ARRIVED; wait 90;"
+	    "piece 0 7 32768 = ARRIVED; wait 90; piece 0 8 32768 = ARRIVED;"
+	    "wait 90; piece 0 9 32768 = ARRIVED; wait 90;"
+	    "piece 0 10 32768 = ARRIVED; wait 90;"
+	    "piece 0 11 32768 = ARRIVED; wait 9; next = 0; wait 1; next = 1;"
+	    "lost = 1 1" },
+	{ "a packet without its record is no gap",
+	    "window 1; piece 0 0 100 = WHOLE; piece 1 0 100 = WHOLE;"
+	    "wait 1000; next = 0; full = 0; record 0; pop = 0; pop = none" },
+	{ "questions and the last number start gaps",
+	    "ask 1; wait 50; ask 3; due = 50; wait 50; next = 2; due = never;"
+	    "last 5; due = 100; wait 100; next = 6" },
+	{ "a full window is a loss",
+	    "window 3; piece 1 0 100 = WHOLE; piece 2 0 100 = WHOLE; full = 0;"
+	    "piece 3 0 100 = WHOLE; full = 1; lowest = 1" },
+	{ "unless the sender sends again",
+	    "window 0; piece 1 0 100 = WHOLE; piece 2 0 100 = WHOLE; full = 0;"
+	    "piece 3 0 100 = WHOLE; full = 0; lowest = 1" },
+	{ "what comes later counts at the same time",
+	    "window 0; piece 1 0 100 = WHOLE; record 1; piece 3 0 100 = WHOLE;"
+	    "record 3; wait 100; next = 1; pop = 1; piece 2 0 2048 = ARRIVED;"
+	    "next = 2; due = 100" },
+	{ "holes are named lowest first",
+	    "holes 8; piece 1 0 100 = WHOLE; piece 2 1 2048 = ARRIVED;"
+	    "record 3; holes 8 = 0 2:0+1 2:2+2 3; holes 2 = 0 2:0+1" },
+	/* At the end 2 waits for its record: no memory is behind it. */
+	{ "victims are the oldest of what is missing",
+	    "victim = none; piece 3 0 2048 = ARRIVED; victim = 4;"
+	    "piece 2 0 100 = WHOLE; victim = 2; give-up 2; victim = none" },
+};
 
-TEST(questions_and_the_last_number_start_gaps)
+TEST_ROWS(what_is_missing_is_lost_in_time, ARRAY_LEN(rows))
 {
 	begin(64);
-	arrivals_ask(&arrivals, 1, now);
-	now += TIMEOUT / 2;
-	arrivals_ask(&arrivals, 3, now); /* one at a time */
-	ck_assert_uint_eq(due_at(), now + TIMEOUT / 2);
-	now += TIMEOUT / 2;
-	ck_assert_uint_eq(due(), 2);
-	ck_assert_uint_eq(due_at(), UINT64_MAX);
-	arrivals_last(&arrivals, 5, now);
-	ck_assert_uint_eq(due_at(), now + TIMEOUT);
-	now += TIMEOUT;
-	ck_assert_uint_eq(due(), 6);
-}
-
-TEST_ROWS(a_full_window_is_a_loss_unless_the_sender_resends, 2)
-{
-	uint64_t to;
-
-	begin(_i == 0 ? 3 : 0);
-	for (uint64_t seq = 1; seq <= 3; seq++) {
-		ck_assert(!arrivals_window_is_full(&arrivals));
-		ck_assert_int_eq(piece(seq, 0, 100), ARRIVED_WHOLE);
-	}
-	ck_assert(arrivals_window_is_full(&arrivals) == (_i == 0));
-	ck_assert(reorder_lowest(&reorder, &to));
-	ck_assert_uint_eq(to, 1);
+	script_run(rows[_i].name, rows[_i].steps, step);
 }
 
 TEST(other_sizes_contradict)
@@ -440,19 +440,6 @@ TEST(gaps_that_are_due_together_cost_one_look)
 	ck_assert_int_lt((clock() - began) / CLOCKS_PER_SEC, 1);
 }
 
-TEST(what_comes_later_counts_at_the_same_time)
-{
-	begin(0);
-	every_other(1, 4);
-	now += TIMEOUT;
-	ck_assert_uint_eq(due(), 1);
-	ck_assert_uint_eq(pop(), 1);
-	ck_assert_int_eq(piece(2, 0, 2048), ARRIVED);
-	/* A piece of it came just now. */
-	ck_assert_uint_eq(due(), 2);
-	ck_assert_uint_eq(due_at(), now + TIMEOUT);
-}
-
 TEST(a_question_looks_at_few_numbers)
 {
 	struct arrivals_hole h[8];
@@ -466,40 +453,6 @@ TEST(a_question_looks_at_few_numbers)
 	/* The lowest one is always told, so that it can be filled. */
 	ck_assert_uint_eq(arrivals_holes(&arrivals, h, 8, &looks), 1);
 	ck_assert_uint_eq(h[0].net_seq, 0);
-}
-
-TEST(holes_are_told_lowest_first)
-{
-	struct arrivals_hole h[8];
-
-	begin(64);
-	ck_assert_uint_eq(holes(h, 8), 0);
-	ck_assert_int_eq(piece(1, 0, 100), ARRIVED_WHOLE);
-	ck_assert_int_eq(piece(2, 1, 2048), ARRIVED);
-	record(3);
-	ck_assert_uint_eq(holes(h, 8), 4);
-	ck_assert(h[0].net_seq == 0 && h[0].count == UINT32_MAX);
-	ck_assert(h[1].net_seq == 2 && h[1].first == 0 && h[1].count == 1);
-	ck_assert(h[2].net_seq == 2 && h[2].first == 2 && h[2].count == 2);
-	ck_assert(h[3].net_seq == 3 && h[3].count == UINT32_MAX);
-	ck_assert_uint_eq(holes(h, 2), 2);
-}
-
-TEST(victims_are_the_oldest_of_what_is_missing)
-{
-	uint64_t to;
-
-	begin(64);
-	ck_assert(!arrivals_victim(&arrivals, &to));
-	ck_assert_int_eq(piece(3, 0, 2048), ARRIVED);
-	ck_assert(arrivals_victim(&arrivals, &to));
-	ck_assert_uint_eq(to, 4);
-	ck_assert_int_eq(piece(2, 0, 100), ARRIVED_WHOLE);
-	ck_assert(arrivals_victim(&arrivals, &to));
-	ck_assert_uint_eq(to, 2);
-	give_up(to);
-	/* 2 waits for its record: nothing to be gained beyond it */
-	ck_assert(!arrivals_victim(&arrivals, &to));
 }
 
 /* By looking at all that lack something. */
