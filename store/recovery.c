@@ -146,26 +146,6 @@ is_of_this_boot(const struct journal_slot *head, int fd)
 	return memcmp(head->head.boot, boot, JOURNAL_BOOT) == 0;
 }
 
-static bool
-read_all(struct journal_slot *slots, size_t n, int fd)
-{
-	char *to = (char *)slots;
-	size_t done = 0;
-	ssize_t got;
-
-	while (done < n) {
-		got = pread(fd, to + done, n - done, (off_t)done);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return false;
-		if (got == 0)
-			memset(to + done, 0, n - done);
-		done = got == 0 ? n : done + (size_t)got;
-	}
-	return true;
-}
-
 /* Returns false if it cannot be read now; logged. A file that is not a journal
  * gives an empty copy. The caller frees SLOTS. */
 static bool
@@ -181,7 +161,8 @@ load_journal(struct journal_copy *copy, int fd, const char *name)
 	copy->n = (uint32_t)((size_t)sb.st_size / JOURNAL_SLOT);
 	n = (size_t)copy->n * JOURNAL_SLOT;
 	copy->slots = malloc(n);
-	if (copy->slots == NULL || !read_all(copy->slots, n, fd)) {
+	errno = ENOMEM;
+	if (copy->slots == NULL || pread(fd, copy->slots, n, 0) != (ssize_t)n) {
 		log_errno(LOG_ERROR, "recovery: %s", name);
 		free(copy->slots);
 		return false;
@@ -429,35 +410,24 @@ recover_if_wanted(
 	recover_file(rec, dir_fd, name, slot);
 }
 
-/*
- * Handle one entry of the folder D. Most file systems return inode and type
- * with the name; *IS_TRUE is set if this one does, as its entry "." shows.
- */
 static void
-visit(struct recovery *rec, DIR *d, const struct dirent *e, unsigned depth,
-    bool *is_true)
+visit(struct recovery *rec, int dir_fd, const char *name, unsigned depth)
 {
-	struct stat sb = { .st_ino = e->d_ino };
+	struct stat sb;
 
-	if (strcmp(e->d_name, ".") == 0)
-		*is_true = fstat(dirfd(d), &sb) == 0 && sb.st_ino == e->d_ino;
-	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-		return;
-	if (*is_true && e->d_type != DT_UNKNOWN)
-		sb.st_mode = (mode_t)DTTOIF(e->d_type);
-	else if (fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    fstatat(dir_fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
 	if (S_ISDIR(sb.st_mode) && depth < DEPTH_MAX)
-		search_folder(rec, dirfd(d), e->d_name, depth + 1);
+		search_folder(rec, dir_fd, name, depth + 1);
 	else if (S_ISREG(sb.st_mode))
-		recover_if_wanted(rec, dirfd(d), e->d_name, sb.st_ino);
+		recover_if_wanted(rec, dir_fd, name, sb.st_ino);
 }
 
 /* Search the folder TAKE_FD and those below for the wanted inodes. */
 static void
 search(struct recovery *rec, int take_fd, unsigned depth)
 {
-	bool is_true = false;
 	struct dirent *e;
 	DIR *d;
 
@@ -468,7 +438,7 @@ search(struct recovery *rec, int take_fd, unsigned depth)
 	}
 	while (
 	    rec->by_ino.n > 0 && !is_stopped(rec) && (e = readdir(d)) != NULL)
-		visit(rec, d, e, depth, &is_true);
+		visit(rec, dirfd(d), e->d_name, depth);
 	closedir(d);
 }
 
