@@ -45,12 +45,22 @@ new_dir(struct session_dir **out, struct store *store)
 	return OK;
 }
 
-void
-session_dir_show_claim(int fd)
+/* Make the flock(2) of FD visible to session_dir_has_lock(). */
+static void
+show_claim(int fd)
 {
 	struct flock all = { .l_type = F_RDLCK };
 
 	(void)fcntl(fd, F_OFD_SETLK, &all);
+}
+
+bool
+session_dir_lock(int fd)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return false;
+	show_claim(fd);
+	return true;
 }
 
 /* Claim the directory FD. IS_OURS: it was just created, or sessions of the same
@@ -62,7 +72,7 @@ take(int fd, bool is_shared, bool is_ours, bool is_used)
 	 * the first one of this relay can see that. */
 	if (flock(fd, (is_used ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 &&
 	    (!is_shared || flock(fd, LOCK_SH | LOCK_NB) == 0)) {
-		session_dir_show_claim(fd);
+		show_claim(fd);
 		return is_ours || dir_is_empty(fd);
 	}
 	/* Without locks (NFS), only a new directory is known to be free. */

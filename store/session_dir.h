@@ -101,9 +101,9 @@ bool session_dir_has_lock(int fd);
  * this process does not know? At PATH the other domain of a session of a peer
  * before 2.11 may have recorded. */
 bool session_dir_is_foreign(int base, const char *path);
-/* Make the flock(2) of FD, which claims it, visible to
- * session_dir_has_lock(). */
-void session_dir_show_claim(int fd);
+/* Claim the directory FD until it is closed. False: somebody else has. True
+ * also where directories cannot be locked. */
+bool session_dir_lock(int fd);
 
 /* Does the relay use the name itself: archives, or a name with a dot? */
 bool session_dir_is_own_name(const char *name, size_t n);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/record/old_root.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "common/idmap.h"
 #include "relayd/record/session.h"
@@ -76,11 +74,8 @@ claim(struct old_root *r, const struct session *s)
 		st = folder_dir_open(&r->fd, base, r->path->s);
 	if (st != OK)
 		return st;
-	/* Where directories cannot be locked, the folder is not claimed. */
-	if (flock(r->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
-		session_dir_show_claim(r->fd);
+	if (session_dir_lock(r->fd))
 		return OK;
-	}
 	folder_dir_close(r->fd);
 	return E_EXISTS;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -237,11 +236,7 @@ restore_name(struct retention *r, struct entry *e)
 static bool
 lock(int fd)
 {
-	if ((flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) ||
-	    session_dir_has_lock(fd))
-		return false;
-	session_dir_show_claim(fd);
-	return true;
+	return !session_dir_has_lock(fd) && session_dir_lock(fd);
 }
 
 /* May FD, a directory below the job's, be deleted with it? Not if it has a note
