@@ -542,9 +542,9 @@ serve(struct broker *b)
 	if (st == OK)
 		st = read_lists(b);
 	if (st == OK) {
-		hangup = evsignal_new(b->loop.base, SIGHUP, on_hangup, b);
-		if (hangup == NULL || event_add(hangup, NULL) != 0)
-			st = E_NOMEM;
+		hangup = loop_watch(
+		    b->loop.base, SIGHUP, EV_SIGNAL | EV_PERSIST, on_hangup, b);
+		st = hangup == NULL ? E_NOMEM : OK;
 	}
 	if (st == OK)
 		st = loop_catch_signals(&b->loop, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
@@ -115,12 +116,10 @@ on_over(void *arg)
 static void
 retry_later(struct agent_end *a)
 {
-	const struct timeval tv = { .tv_sec = a->pause_s };
-
 	end_session(a);
 	link_destroy(a->streams.link);
 	a->streams.link = NULL;
-	(void)event_add(a->retry, &tv);
+	loop_set_timer(a->retry, a->pause_s * NS_PER_S);
 	a->pause_s = a->pause_s * 2 < RETRY_LAST_S ? a->pause_s * 2
 						   : RETRY_LAST_S;
 }

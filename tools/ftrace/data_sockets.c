@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/ftrace/listener.h"
+#include "tools/ftrace/loop.h"
 
 /* The bytes of one read, and those read from a socket in one cycle of the
  * loop. */
@@ -186,10 +187,9 @@ watch(struct data_socket *s, event_callback_fn on_ready)
 {
 	if (s->event != NULL)
 		event_free(s->event);
-	s->event = event_new(
+	s->event = loop_watch(
 	    s->all->config.base, s->fd, EV_READ | EV_PERSIST, on_ready, s);
-	return s->event != NULL && event_add(s->event, NULL) == 0 ? OK
-								  : E_NOMEM;
+	return s->event != NULL ? OK : E_NOMEM;
 }
 
 /* Accepts the first connection from the recorder's host. */

@@ -102,13 +102,11 @@ static struct timeval
 part_of_time(const struct dial *d)
 {
 	const uint64_t now = clock_now_ns();
-	uint64_t us = now < d->until_ns ? (d->until_ns - now) / 1000 : 1, n = 0;
+	uint64_t n = 0;
 
 	for (const struct addrinfo *at = d->at; at != NULL; at = at->ai_next)
 		n++;
-	us /= n > 0 ? n : 1;
-	return (struct timeval){ .tv_sec = (time_t)(us / 1000000),
-		.tv_usec = (suseconds_t)(us % 1000000) };
+	return loop_timeval((now < d->until_ns ? d->until_ns - now : 1000) / n);
 }
 
 /* Tries the next address; errno has the failure of the last one. */
@@ -233,23 +231,20 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 }
 
 /* Resolves an address here, a name in a thread. */
-static enum status
+static void
 begin_dial(struct dial *d)
 {
-	static const struct timeval now = { 0 },
-				    wait = { .tv_sec = DIAL_MS / 1000 };
 	struct dial_query *q = d->query;
 
 	look_up(q, AI_NUMERICHOST);
+	loop_set_timer(
+	    d->event, q->err != EAI_NONAME ? 0 : DIAL_MS * NS_PER_MS);
 	if (q->err != EAI_NONAME)
-		return event_add(d->event, &now) == 0 ? OK : E_NOMEM;
-	if (event_add(d->event, &wait) != 0)
-		return E_NOMEM;
+		return;
 	q->job = (struct background_job){ .work = look_up_in_thread,
 		.done = on_looked_up };
 	d->is_asked = true;
 	background_add(d->loop->names, &q->job);
-	return OK;
 }
 
 enum status
@@ -272,9 +267,9 @@ dial_create(struct dial **out, struct loop *loop, const char *address,
 	if (d->event == NULL || d->query == NULL)
 		goto fail;
 	d->query->dial = d;
-	if (!split(address, d->query->host, d->query->port) ||
-	    begin_dial(d) != OK)
+	if (!split(address, d->query->host, d->query->port))
 		goto fail;
+	begin_dial(d);
 	*out = d;
 	return OK;
 fail:

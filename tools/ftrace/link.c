@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/log.h"
+#include "common/clock.h"
 #include "common/reader.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/loop.h"
@@ -144,23 +144,15 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-set_deadline(struct link *l, unsigned seconds)
-{
-	const struct timeval tv = { .tv_sec = (time_t)seconds };
-
-	(void)event_add(l->deadline, &tv);
-}
-
-static void
 use_connection(struct link *l, int take_fd)
 {
-	const struct timeval stall = { .tv_sec = LINK_STALL_S };
+	const struct timeval stall = loop_timeval(LINK_STALL_S * NS_PER_S);
 
 	assert(take_fd >= 0 && !link_is_connected(l));
 	(void)bufferevent_setfd(l->bev, take_fd);
 	(void)bufferevent_set_timeouts(l->bev, NULL, &stall);
 	(void)bufferevent_enable(l->bev, EV_READ | EV_WRITE);
-	set_deadline(l, LINK_HELLO_S);
+	loop_set_timer(l->deadline, LINK_HELLO_S * NS_PER_S);
 }
 
 static struct link *
@@ -255,7 +247,7 @@ link_finish(struct link *l)
 	l->is_finishing = true;
 	(void)bufferevent_disable(l->bev, EV_READ);
 	bufferevent_setwatermark(l->bev, EV_WRITE, 0, 0);
-	set_deadline(l, is_sent ? 0 : LINK_HELLO_S);
+	loop_set_timer(l->deadline, is_sent ? 0 : LINK_HELLO_S * NS_PER_S);
 }
 
 bool
@@ -301,7 +293,7 @@ link_frame(struct link *l, enum frame_kind kind, uint32_t stream, const void *p,
 	/* Too many replies wait. End soon; the caller continues for now. */
 	if (evbuffer_get_length(bufferevent_get_output(l->bev)) + n >
 	    LINK_WAITING_LAST) {
-		set_deadline(l, 0);
+		loop_set_timer(l->deadline, 0);
 		return;
 	}
 	memcpy(header, &size, sizeof(size));

@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "tools/ftrace/loop.h"
 
 /* A busy machine does not accept a burst at once; a connection beyond the
  * backlog is a second late. */
@@ -178,7 +179,6 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 static bool
 accept_one(struct listener *l)
 {
-	const struct timeval pause = { .tv_usec = PAUSE_MS * 1000 };
 	struct sockaddr_storage peer = { 0 };
 	socklen_t len = sizeof(peer);
 	const int fd = accept4(l->fd, (struct sockaddr *)&peer, &len,
@@ -196,7 +196,7 @@ accept_one(struct listener *l)
 	if (log_ratelimit(&l->last_log, 10 * NS_PER_S))
 		log_errno(LOG_ERROR, "cannot accept a connection");
 	(void)event_del(l->event);
-	(void)event_add(l->resume, &pause);
+	loop_set_timer(l->resume, PAUSE_MS * NS_PER_MS);
 	return false;
 }
 
@@ -228,10 +228,9 @@ listener_create(struct listener **out, struct event_base *base,
 		goto fail;
 	}
 	l->resume = evtimer_new(base, on_resume, l);
-	l->event = event_new(
+	l->event = loop_watch(
 	    base, l->fd, EV_READ | EV_PERSIST, on_connection, l);
-	if (l->resume == NULL || l->event == NULL ||
-	    event_add(l->event, NULL) != 0)
+	if (l->resume == NULL || l->event == NULL)
 		goto fail;
 	*out = l;
 	return OK;

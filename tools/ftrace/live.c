@@ -16,6 +16,7 @@
 #include "tools/client/client.h"
 #include "tools/ftrace/kernel_stream.h"
 #include "tools/ftrace/live_time.h"
+#include "tools/ftrace/loop.h"
 #include "tools/ftrace/page.h"
 
 /* The least time between two lines about missing events. */
@@ -315,16 +316,6 @@ send_available(struct live *l)
 }
 
 static void
-set_timer(struct live *l, uint64_t at_ns)
-{
-	const uint64_t now = clock_now_ns();
-	const uint64_t us = at_ns > now ? (at_ns - now) / 1000 + 1 : 1000;
-	const struct timeval wait = { .tv_usec = (suseconds_t)us };
-
-	(void)event_add(l->timer, &wait);
-}
-
-static void
 watch_sockets(struct live *l)
 {
 	const uint64_t now = clock_now_ns();
@@ -350,7 +341,8 @@ watch_sockets(struct live *l)
 		at_ns = now;
 	if (l->tick_ns != 0 && !l->has_ended)
 		at_ns = clock_earlier(at_ns, l->tick_ns);
-	set_timer(l, clock_earlier(at_ns, now + LIVE_TIMER_MS * NS_PER_MS));
+	at_ns = clock_earlier(at_ns, now + LIVE_TIMER_MS * NS_PER_MS);
+	loop_set_timer(l->timer, at_ns > now ? at_ns - now + 1000 : NS_PER_MS);
 }
 
 static enum status

@@ -23,47 +23,17 @@ struct background {
 	struct list waiting;
 };
 
-/* What a thread gets. */
-struct task {
-	struct background_job *job;
-	int write_fd;
-};
-
 /* Writing and reading one pointer is atomic (PIPE_BUF). */
-static void
-hand_back(int fd, struct background_job *job)
-{
-	while (write(fd, &job, sizeof(job)) < 0 && errno == EINTR)
-		;
-}
-
 static void *
-run_task(void *arg)
+run_job(void *arg)
 {
-	struct task *task = arg;
+	struct background_job *job = arg;
 
-	task->job->work(task->job);
-	hand_back(task->write_fd, task->job);
-	free(task);
+	job->work(job);
+	while (
+	    write(job->of->write_fd, &job, sizeof(job)) < 0 && errno == EINTR)
+		;
 	return NULL;
-}
-
-static bool
-start_thread(struct background *b, struct background_job *job)
-{
-	struct task *task = calloc(1, sizeof(*task));
-	pthread_t thread;
-	int err;
-
-	if (task == NULL)
-		return false;
-	*task = (struct task){ job, b->write_fd };
-	err = thread_start(&thread, run_task, task);
-	if (err == 0)
-		pthread_detach(thread);
-	else
-		free(task);
-	return err == 0;
 }
 
 /* Starts waiting jobs, up to the limit. Without a thread the job runs here, and
@@ -75,12 +45,15 @@ start_some(struct background *b)
 		struct background_job *job = list_first(
 		    &b->waiting, struct background_job, node);
 
+		pthread_t thread;
+
 		list_del(&job->node);
 		b->running++;
-		if (start_thread(b, job))
-			continue;
-		job->work(job);
-		hand_back(b->write_fd, job);
+		job->of = b;
+		if (thread_start(&thread, run_job, job) == 0)
+			pthread_detach(thread);
+		else
+			(void)run_job(job);
 	}
 }
 
@@ -152,9 +125,9 @@ background_create(
 	/* The loop reads until the pipe is empty; threads may block. */
 	if (fcntl(b->read_fd, F_SETFL, O_NONBLOCK) != 0)
 		goto fail;
-	b->event = event_new(
+	b->event = loop_watch(
 	    base, b->read_fd, EV_READ | EV_PERSIST, on_ready, b);
-	if (b->event == NULL || event_add(b->event, NULL) != 0)
+	if (b->event == NULL)
 		goto fail;
 	*out = b;
 	return OK;
@@ -172,8 +145,10 @@ background_destroy(struct background *b)
 		event_free(b->event);
 		give_up(b);
 	}
-	/* A thread that still runs keeps the pipe. */
-	if (b->running == 0 && b->read_fd >= 0) {
+	/* A thread that still runs uses it until the process ends. */
+	if (b->running > 0)
+		return;
+	if (b->read_fd >= 0) {
 		close(b->read_fd);
 		close(b->write_fd);
 	}
@@ -226,9 +201,9 @@ loop_catch_signals(struct loop *l, event_callback_fn stop, void *arg)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
-		l->signals[i] = evsignal_new(l->base, numbers[i], stop, arg);
-		if (l->signals[i] == NULL ||
-		    event_add(l->signals[i], NULL) != 0) {
+		l->signals[i] = loop_watch(
+		    l->base, numbers[i], EV_SIGNAL | EV_PERSIST, stop, arg);
+		if (l->signals[i] == NULL) {
 			log_error("cannot catch signals");
 			return E_NOMEM;
 		}
@@ -246,4 +221,32 @@ loop_destroy(struct loop *l)
 	if (l->base != NULL)
 		event_base_free(l->base);
 	*l = (struct loop){ 0 };
+}
+
+struct event *
+loop_watch(struct event_base *base, int fd, short what, event_callback_fn fn,
+    void *arg)
+{
+	struct event *e = event_new(base, fd, what, fn, arg);
+
+	if (e != NULL && event_add(e, NULL) == 0)
+		return e;
+	if (e != NULL)
+		event_free(e);
+	return NULL;
+}
+
+struct timeval
+loop_timeval(uint64_t ns)
+{
+	return (struct timeval){ .tv_sec = (time_t)(ns / NS_PER_S),
+		.tv_usec = (suseconds_t)(ns % NS_PER_S / 1000) };
+}
+
+void
+loop_set_timer(struct event *timer, uint64_t ns)
+{
+	const struct timeval tv = loop_timeval(ns);
+
+	(void)event_add(timer, &tv);
 }

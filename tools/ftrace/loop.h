@@ -29,6 +29,7 @@ struct background_job {
 	struct list node;
 	void (*work)(struct background_job *job); /* in a thread */
 	void (*done)(struct background_job *job); /* in the loop's thread */
+	struct background *of;
 };
 
 enum status background_create(struct background **out, struct event_base *base,
@@ -56,5 +57,13 @@ enum status loop_catch_signals(
     struct loop *l, event_callback_fn stop, void *arg) MUST_CHECK;
 /* Call it when all that uses the loop is destroyed. A zeroed struct is fine. */
 void loop_destroy(struct loop *l);
+
+/* Calls FN for the events WHAT of FD, or of a signal, until event_free(). NULL:
+ * no memory. */
+struct event *loop_watch(struct event_base *base, int fd, short what,
+    event_callback_fn fn, void *arg) MUST_CHECK;
+/* Ends the wait of TIMER in NS from now; a former end no longer counts. */
+void loop_set_timer(struct event *timer, uint64_t ns);
+struct timeval loop_timeval(uint64_t ns);
 
 #endif

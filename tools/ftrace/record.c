@@ -90,18 +90,10 @@ struct record {
 };
 
 static void
-check_again(struct guest *g)
-{
-	const struct timeval tv = { .tv_usec = CHECK_MS * 1000 };
-
-	(void)event_add(g->timer, &tv);
-}
-
-static void
 end_live(struct guest *g)
 {
 	g->state = GUEST_LIVE_END;
-	check_again(g);
+	loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
 }
 
 static void
@@ -134,7 +126,7 @@ drain(struct guest *g)
 	page_feed_end(&g->feed);
 	g->stopped_ns = clock_now_ns();
 	g->state = GUEST_ENDING;
-	check_again(g);
+	loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
 }
 
 static void
@@ -176,7 +168,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		 !page_feed_is_live(&g->feed, g->stopped_ns))
 		end_guest(g);
 	else if (g->state != GUEST_FINISHING)
-		check_again(g);
+		loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
 }
 
 /* Ends if the agent has ended, and all pages have come. */
@@ -438,7 +430,7 @@ guest_stop(struct guest *g)
 	buf_free(&out);
 	g->stopped_ns = g->received_ns = clock_now_ns();
 	g->state = GUEST_STOPPING;
-	check_again(g);
+	loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
 }
 
 /* Stops all guests; a second signal ends the program. */
@@ -523,9 +515,7 @@ prepare(struct record *r)
 static enum status
 run(struct record *r, char **names, unsigned n)
 {
-	const struct timeval tv = { .tv_sec = (time_t)(r->duration_ns /
-						       NS_PER_S),
-		.tv_usec = (suseconds_t)(r->duration_ns % NS_PER_S / 1000) };
+	const struct timeval tv = loop_timeval(r->duration_ns);
 	enum status st = OK;
 
 	for (unsigned i = 0; i < n && st == OK; i++) {

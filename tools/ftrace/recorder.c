@@ -81,15 +81,6 @@ recorders_refuse(const struct recorders *all, const struct sockaddr *peer,
 	return NULL;
 }
 
-void
-recorder_set_timer(struct recorder *r, uint64_t ms)
-{
-	const struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
-		.tv_usec = (suseconds_t)(ms % 1000 * 1000) };
-
-	(void)event_add(r->timer, &tv);
-}
-
 static void
 close_control(struct recorder *r)
 {
@@ -237,7 +228,7 @@ advance(struct recorder *r)
 		destroy_recorder(r);
 	else if (r->state >= RECORDER_DRAINING &&
 		 r->state != RECORDER_FINISHING)
-		recorder_set_timer(r, CHECK_MS);
+		loop_set_timer(r->timer, CHECK_MS * NS_PER_MS);
 }
 
 static void
@@ -322,7 +313,7 @@ end_control(struct recorder *r)
 		return;
 	r->ended_ns = clock_now_ns();
 	r->state = RECORDER_DRAINING;
-	recorder_set_timer(r, 0);
+	loop_set_timer(r->timer, 0);
 }
 
 static void
@@ -362,7 +353,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (r->state == RECORDER_TALKING)
-		recorder_set_timer(r, CHECK_MS * 5);
+		loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
 	advance(r);
 }
 
@@ -519,7 +510,7 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 		log_errno(LOG_INFO, "peer=%s: cannot set keep-alive", r->name);
 	recorder_dialog_init(&r->dialog, &recorder_dialog_ops, r);
 	r->timer = evtimer_new(all->loop->base, on_timer, r);
-	r->readable = event_new(
+	r->readable = loop_watch(
 	    all->loop->base, take_fd, EV_READ | EV_PERSIST, on_readable, r);
 	r->writable = event_new(
 	    all->loop->base, take_fd, EV_WRITE, on_writable, r);
@@ -529,8 +520,7 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 		destroy_recorder(r);
 		return;
 	}
-	(void)event_add(r->readable, NULL);
-	recorder_set_timer(r, CHECK_MS * 5);
+	loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
 	ask_for_name(r);
 	if (!send_replies(r))
 		end_control(r);

@@ -29,7 +29,7 @@ on_ended(void *arg, uint32_t cpu)
 	log_debug("peer=%s: all pages of CPU %u have arrived", r->name, cpu);
 	/* The recorder may have waited for this. */
 	if (r->state == RECORDER_DRAINING)
-		recorder_set_timer(r, 0);
+		loop_set_timer(r->timer, 0);
 }
 
 static uint32_t

@@ -59,7 +59,6 @@ void recorder_data_free(struct recorder *r);
 
 /* How often states that wait are checked. */
 #define CHECK_MS 50
-void recorder_set_timer(struct recorder *r, uint64_t ms);
 /* Why a recorder of PEER may not use MORE, or NULL. */
 const char *recorders_refuse(const struct recorders *all,
     const struct sockaddr *peer, struct recorder_use more);
