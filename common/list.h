@@ -74,6 +74,13 @@ list_move_all(struct list *head, struct list *from)
 	     &(pos)->member != (head);                       \
 	     (pos) = list_entry((pos)->member.prev, type, member))
 
+/* The same as list_each(); POS may be removed from the list within the body. */
+#define list_each_safe(pos, next_pos, head, type, member)              \
+	for ((pos) = list_entry((head)->next, type, member),           \
+	    (next_pos) = list_entry((pos)->member.next, type, member); \
+	     &(pos)->member != (head); (pos) = (next_pos),             \
+	    (next_pos) = list_entry((pos)->member.next, type, member))
+
 /* The current entry may be removed from the list within the body. */
 #define list_for_each(pos, tmp, head)                                    \
 	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \

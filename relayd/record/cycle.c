@@ -97,11 +97,9 @@ static uint64_t
 end_overdue(struct shard *sh, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
-	struct list *n, *tmp;
-	struct session *s;
+	struct session *s, *tmp;
 
-	list_for_each (n, tmp, &sh->ending) {
-		s = list_entry(n, struct session, ending_node);
+	list_each_safe (s, tmp, &sh->ending, struct session, ending_node) {
 		/* The worker closes a connection that stops there. */
 		if (session_is_receiving(s))
 			session_linger(s);
@@ -130,16 +128,14 @@ static uint64_t
 end_gaps(struct shard *sh, uint64_t now_ns)
 {
 	uint64_t next, before;
-	struct list *n, *tmp;
+	struct stream *t, *tmp;
 
 	do {
 		next = UINT64_MAX;
 		before = sh->figures.gaps;
-		list_for_each (n, tmp, &sh->gapped) {
-			next = clock_earlier(
-			    next, intake_check_gap(list_entry(n, struct stream,
-						       intake.gapped_node),
-				      now_ns));
+		list_each_safe (
+		    t, tmp, &sh->gapped, struct stream, intake.gapped_node) {
+			next = clock_earlier(next, intake_check_gap(t, now_ns));
 			if (shard_step_is_late(sh))
 				return now_ns;
 		}
@@ -222,14 +218,13 @@ retry_pending(struct shard *sh, uint64_t now_ns)
 uint64_t
 cycle_tick(struct shard *sh, uint64_t now_ns)
 {
-	struct list *n, *tmp;
+	struct stream *t, *tmp;
 	uint64_t next, gaps;
 
 	assert(shard_is_mine(sh));
 	shard_begin_slice(sh);
-	list_for_each (n, tmp, &sh->locked)
-		writer_retry_records(
-		    list_entry(n, struct stream, writer.locked_node));
+	list_each_safe (t, tmp, &sh->locked, struct stream, writer.locked_node)
+		writer_retry_records(t);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
 	next = clock_earlier(next, retry_pending(sh, now_ns));
@@ -263,14 +258,14 @@ delete_in_time(struct shard *sh)
 void
 cycle_last(struct shard *sh)
 {
-	struct list *n, *tmp;
+	struct session *s, *tmp;
 
 	if (sh == NULL)
 		return;
 	assert(shard_is_mine(sh));
 	shard_end_slices(sh);
-	list_for_each (n, tmp, &sh->sessions)
-		session_destroy(list_entry(n, struct session, shard_node));
+	list_each_safe (s, tmp, &sh->sessions, struct session, shard_node)
+		session_destroy(s);
 	while (trace_free_some(sh))
 		;
 	delete_in_time(sh);

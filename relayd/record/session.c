@@ -318,14 +318,15 @@ session_path(const struct session *s)
 void
 session_destroy(struct session *s)
 {
-	struct session_input *in;
-	struct list *n, *tmp;
+	struct session_input *in, *next_in;
+	struct stream *t, *next;
 
 	if (s == NULL)
 		return;
 	assert(shard_is_mine(s->shard));
-	list_for_each (n, tmp, &s->streams)
-		stream_close_now(list_entry(n, struct stream, session_node));
+	list_each_safe (t, next, &s->streams, struct stream, session_node)
+		while (!stream_finish(t))
+			;
 	assert(s->n_streams == 0 && s->held.n_records == 0);
 	assert(s->held.bytes == 0 && s->held.file_bytes == 0);
 	count_ended(s);
@@ -334,9 +335,8 @@ session_destroy(struct session *s)
 	report_end_to_viewers(s);
 	live_put(s->live);
 	/* Data connections stay open until the worker closes them. */
-	list_for_each (n, tmp, &s->inputs) {
-		in = list_entry(n, struct session_input, node);
-		list_del(n);
+	list_each_safe (in, next_in, &s->inputs, struct session_input, node) {
+		list_del(&in->node);
 		in->ops->session_gone(in);
 	}
 	list_del(&s->shard_node);
@@ -362,12 +362,10 @@ session_destroy(struct session *s)
 bool
 session_finish(struct session *s)
 {
-	struct list *n, *tmp;
+	struct stream *t, *next;
 
-	list_for_each (n, tmp, &s->streams)
-		if (!stream_finish(
-			list_entry(n, struct stream, session_node)) ||
-		    shard_step_is_late(s->shard))
+	list_each_safe (t, next, &s->streams, struct stream, session_node)
+		if (!stream_finish(t) || shard_step_is_late(s->shard))
 			return session_reap(s);
 	session_destroy(s);
 	return true;
@@ -432,8 +430,7 @@ session_is_receiving(const struct session *s)
 void
 session_end(struct session *s, bool aborted)
 {
-	struct list *n, *tmp;
-	struct stream *t;
+	struct stream *t, *next;
 
 	assert(shard_is_mine(s->shard));
 	log_info("%s control connection ended%s", s->tag,
@@ -443,8 +440,7 @@ session_end(struct session *s, bool aborted)
 	siblings_let_go(s->siblings, 0);
 	/* Also after an error: a record that was accepted gets its bytes if
 	 * they still come. */
-	list_for_each (n, tmp, &s->streams) {
-		t = list_entry(n, struct stream, session_node);
+	list_each_safe (t, next, &s->streams, struct stream, session_node) {
 		if (shard_step_is_late(s->shard))
 			stream_mark_dirty(t); /* for a later commit */
 		else
@@ -493,12 +489,12 @@ session_input_done(struct session_input *in)
 void
 session_input_gone(struct session *s)
 {
-	struct list *n, *tmp;
+	struct stream *t, *next;
 
 	if (!list_empty(&s->inputs))
 		return;
-	list_for_each (n, tmp, &s->streams)
-		stream_end_of_data(list_entry(n, struct stream, session_node));
+	list_each_safe (t, next, &s->streams, struct stream, session_node)
+		stream_end_of_data(t);
 	(void)session_reap(s);
 }
 
@@ -531,13 +527,12 @@ session_give_up(struct session *s, uint64_t since_ns)
 {
 	const uint64_t before = s->held.bytes,
 		       little = s->shard->config.memory->fair;
-	struct list *n, *tmp;
+	struct stream *t;
 
-	list_for_each (n, tmp, &s->streams) {
+	list_each (t, &s->streams, struct stream, session_node) {
 		if (s->held.bytes < little)
 			break;
-		(void)intake_give_up(list_entry(n, struct stream, session_node),
-		    since_ns, s->held.bytes - little);
+		(void)intake_give_up(t, since_ns, s->held.bytes - little);
 	}
 	return before - s->held.bytes;
 }

@@ -207,12 +207,10 @@ sharers_of(const struct relay_create_session *c)
 static enum status
 share_or_claim(struct session *s, const struct relpath *wanted)
 {
-	struct list *n, *tmp;
 	struct session *o;
 	enum status st;
 
-	list_for_each (n, tmp, &s->siblings->sessions) {
-		o = list_entry(n, struct session, siblings_node);
+	list_each (o, &s->siblings->sessions, struct session, siblings_node) {
 		if (is_same_place(o, &s->request) && o->dir != NULL &&
 		    o->dir->wanted != NULL &&
 		    relpath_equal(o->dir->wanted, wanted)) {

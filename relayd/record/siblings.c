@@ -36,13 +36,11 @@ is_alive(const struct siblings *s)
 static struct siblings *
 find(struct shard *sh, const struct relay_create_session *c)
 {
-	struct list *n, *tmp;
 	struct siblings *s;
 
 	if (!c->has_peer_id)
 		return NULL;
-	list_for_each (n, tmp, &sh->siblings) {
-		s = list_entry(n, struct siblings, node);
+	list_each (s, &sh->siblings, struct siblings, node) {
 		if (!s->is_single && s->peer_session == c->peer_session &&
 		    memcmp(&s->uuid, &c->uuid, sizeof(s->uuid)) == 0 &&
 		    is_alive(s))
@@ -158,24 +156,14 @@ void
 siblings_let_go(struct siblings *s, uint64_t next)
 {
 	const bool is_over = !is_alive(s);
-	struct list *n, *tmp;
-	struct chunk *c;
+	struct chunk *c, *tmp;
 
-	list_for_each (n, tmp, &s->chunks) {
-		c = list_entry(n, struct chunk, node);
+	list_each_safe (c, tmp, &s->chunks, struct chunk, node) {
 		/* With one reference, no session took it. It stays marked, so
 		 * that it is not kept again. */
 		if (c->is_kept && c->refs == 1 && (is_over || c->id < next))
 			chunk_put(c);
 	}
-}
-
-/* C was closed: no other session will come to it. */
-static void
-siblings_closed(struct chunk *c)
-{
-	if (c->is_kept && c->refs > 0)
-		chunk_put(siblings_take(c));
 }
 
 /* The commands on trace chunks (streaming 3.13 - 3.16, 5.5). */
@@ -241,14 +229,12 @@ bool
 session_finish_deletions(struct session *s, uint64_t id)
 {
 	unsigned budget;
-	struct list *n, *tmp;
 	struct siblings *sib;
-	struct chunk *c;
+	struct chunk *c, *tmp;
 
 	if (siblings_chunk(s->siblings, id) != NULL)
 		return true;
-	list_for_each (n, tmp, &s->shard->doomed) {
-		c = list_entry(n, struct chunk, doomed_node);
+	list_each_safe (c, tmp, &s->shard->doomed, struct chunk, doomed_node) {
 		if (!must_be_deleted_first(s, c))
 			continue;
 		budget = DELETE_STEP;
@@ -490,7 +476,9 @@ session_close_chunk(
 	if (command == CHUNK_ARCHIVE)
 		session_report(s, RELAY_EVENT_SESSION_ROTATED);
 	stream_window_keep(s->siblings, c, false);
-	siblings_closed(c);
+	/* No other session will come to it. */
+	if (c->is_kept && c->refs > 0)
+		chunk_put(siblings_take(c));
 	chunk_put(c);
 	return RELAY_OK;
 }

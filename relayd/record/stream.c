@@ -487,10 +487,3 @@ stream_finish(struct stream *t)
 	stream_free(t);
 	return true;
 }
-
-void
-stream_close_now(struct stream *t)
-{
-	while (!stream_finish(t))
-		;
-}

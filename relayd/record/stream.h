@@ -128,8 +128,6 @@ void stream_end_of_data(struct stream *t);
 /* No bytes will come: write whole packets, drop the rest, and free the stream.
  * False: the time slice has expired; the stream still exists and is dirty. */
 bool stream_finish(struct stream *t);
-/* The same, however long it takes. */
-void stream_close_now(struct stream *t);
 
 /* Commit it at the end of the cycle. */
 void stream_mark_dirty(struct stream *t);

@@ -115,14 +115,11 @@ stream_window_destroy(struct stream_window *w)
 static void
 keep_files(struct list *files, const struct chunk *c, bool others)
 {
-	struct list *n, *tmp;
-	struct window_file *f;
+	struct window_file *f, *next;
 
-	list_for_each (n, tmp, files) {
-		f = list_entry(n, struct window_file, node);
+	list_each_safe (f, next, files, struct window_file, node)
 		if ((f->chunk == c) != others)
 			free_file(f);
-	}
 }
 
 void
@@ -268,11 +265,9 @@ static uint64_t
 expire(struct shard *sh, struct stream_window *w, uint64_t now_ns)
 {
 	uint64_t next = now_ns + w->max_ns; /* for files that are written now */
-	struct window_file *f;
-	struct list *n, *tmp;
+	struct window_file *f, *tmp;
 
-	list_for_each (n, tmp, &w->current) {
-		f = list_entry(n, struct window_file, node);
+	list_each_safe (f, tmp, &w->current, struct window_file, node) {
 		if (f->last_ns == 0)
 			continue;
 		if (now_ns - f->last_ns >= w->max_ns)
