@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all threads know of directories below the output directories: which of
- * them retention has noted, and which ones snapshot sessions share. Who has a
- * directory now is shown by its lock only (store/session_dir.h).
+ * Who owns which directory below the output directories: one tree in memory,
+ * keyed by path component, for all threads. It contains the directories that
+ * sessions of this process have claimed and the finished ones that retention
+ * has noted. Session directories never nest: while a path is claimed, there is
+ * no other claim at it, above it or below it. Calls take time proportional to
+ * the depth of the path and make no file system calls.
  *
- * A call holds one of the two maps for microseconds and makes no file system
- * calls. Only retention, whose thread may block, waits for the map of noted
- * directories; the list of shared ones is used once or twice by each snapshot
- * session.
+ * The tree does not know what other programs do on the disk. The caller that
+ * creates the directory of a claim checks that, and calls dir_claim_avoid() for
+ * a name that is taken (session_dir.c).
+ *
+ * A call holds the tree for microseconds. A thread that finds the tree in use
+ * by another thread gets E_LATER and asks again in its next turn. Releasing a
+ * claim always works. Only retention, whose thread may block, waits for the
+ * tree.
  */
 #ifndef STORE_DIR_REGISTRY_H
 #define STORE_DIR_REGISTRY_H
@@ -22,57 +29,81 @@
 #include "common/status.h"
 #include "store/dir.h"
 
+/* Suffixes -1, -2, ... that are tried for one name before a random one is
+ * used: each may cost the caller system calls. */
+#define DIR_REGISTRY_SUFFIXES 4
+/* Names of one component, random ones included, that may be taken on the disk:
+ * more cannot be chance. */
+#define DIR_REGISTRY_TRIES (2 * DIR_REGISTRY_SUFFIXES)
 /* Directories of ended snapshot sessions that are remembered, so that the next
  * snapshot is added to them. The oldest is forgotten first; its next snapshot
- * gets a new directory. They take 5 MB with the longest paths. */
+ * gets a new directory. They take 10 MB with the longest paths, 0.5 MB with
+ * usual ones. */
 #define DIR_REGISTRY_SHARED_MAX 1000
 
+struct dir_node;
 struct dir_registry; /* [shared] */
 
+/* One session's right to a directory. It belongs to one thread. */
+struct dir_claim {
+	struct dir_registry *registry;
+	struct dir_id output;
+	struct dir_node *node;
+	struct relpath *path; /* the claimed one; owned */
+	struct relpath *wanted;
+	uint64_t sharers;
+	/* The directory may contain files of earlier sessions of the same
+	 * sharers. */
+	bool may_add;
+	bool joins; /* a claim of the same sharers has the directory now */
+	struct dir_id shared; /* the directory that MAY_ADD is true of */
+	bool is_settled;      /* dir_claim_settled() was called */
+	/* The first component of PATH, from 0 on, that belongs to a finished
+	 * session unless somebody removed it; UINT_MAX: none. */
+	unsigned finished_at;
+	unsigned level, tries; /* of dir_claim_avoid() */
+	struct dir_claim *next_released;
+};
+
 enum status dir_registry_create(struct dir_registry **out) MUST_CHECK;
-void dir_registry_destroy(struct dir_registry *r); /* NULL is fine */
+void dir_registry_destroy(struct dir_registry *r); /* no claim is left */
+
+/* Which path a claim may get. */
+enum dir_claim_kind {
+	DIR_CLAIM_BESIDE, /* a name beside it, if it is taken */
+	DIR_CLAIM_EXACT,  /* this path only, unless a finished session has it */
+	DIR_CLAIM_DELETE, /* this path only, to delete a finished session */
+};
 
 /*
- * For retention, which waits for the map: ENTRY is the note of the directory
- * PATH below the directory OUTPUT. E_NOMEM; E_EXISTS: another entry has the
- * path.
+ * Claim WANTED below the directory OUTPUT. DIR_CLAIM_BESIDE: components that
+ * are, or lead into, a claimed directory get a suffix; for the other kinds they
+ * are E_EXISTS. SHARERS, not 0, stands for a peer, host and session name:
+ * claims of the same sharers share a directory (snapshot sessions); 0: it is
+ * for one claim. E_LATER, E_NOMEM; E_LIMIT: the path would be too long.
  */
-enum status dir_registry_enter(struct dir_registry *r,
+enum status dir_registry_claim(struct dir_claim **out, struct dir_registry *r,
+    const struct dir_id *output, const struct relpath *wanted,
+    enum dir_claim_kind kind, uint64_t sharers) MUST_CHECK;
+
+/* Component N of the path, from 0 on, is taken on the disk: claim a path with
+ * another name there. E_LATER, E_NOMEM, E_LIMIT leave the claim as it was. */
+enum status dir_claim_avoid(struct dir_claim *c, unsigned n) MUST_CHECK;
+/* The directory was created, or found free; it is ID. */
+void dir_claim_settled(struct dir_claim *c, const struct dir_id *id);
+void dir_claim_release(struct dir_claim *take_c); /* NULL is fine */
+
+/*
+ * For retention, which waits for the tree: add the node of a noted directory;
+ * ENTRY is the note. E_NOMEM; E_EXISTS: another entry has the path.
+ */
+enum status dir_registry_enter(struct dir_node **out, struct dir_registry *r,
     const struct dir_id *output, const char *path, void *entry) MUST_CHECK;
-void dir_registry_forget(
-    struct dir_registry *r, const struct dir_id *output, const char *path);
+void dir_registry_forget(struct dir_registry *r, struct dir_node *n);
 /* The entry of PATH; NULL: none. */
 void *dir_registry_find(
     struct dir_registry *r, const struct dir_id *output, const char *path);
-
-/* For workers: E_EXISTS: PATH is noted. E_LATER: another thread has the map:
- * ask again in the next cycle. */
-enum status dir_registry_check(struct dir_registry *r,
-    const struct dir_id *output, const char *path) MUST_CHECK;
-
-/* A directory of snapshot sessions. Its users are sessions that record now. */
-struct shared_dir {
-	struct list node;
-	struct published users;
-	struct dir_id output, id;
-	uint64_t sharers, wanted; /* a peer, host and session; key of a path */
-	char path[];		  /* below the output directory */
-};
-
-/* The directory that sessions of SHARERS got last when they wanted the path
- * WANTED; the caller becomes a user of it. *IS_USED: there were others. NULL:
- * none. */
-struct shared_dir *dir_registry_share(struct dir_registry *r,
-    const struct dir_id *output, const struct relpath *wanted, uint64_t sharers,
-    bool *is_used);
-/* The same for a directory that the caller has made. NULL: out of memory, so
- * others do not share it. */
-struct shared_dir *dir_registry_remember(struct dir_registry *r,
-    const struct dir_id *output, const struct relpath *wanted, uint64_t sharers,
-    const struct relpath *path, const struct dir_id *id);
-/* Another session has the directory ID now: nobody shares it. */
-void dir_registry_unshare(struct dir_registry *r, const struct dir_id *id);
-/* The caller is a user no longer. NULL is fine. */
-void dir_registry_leave(struct shared_dir *d);
+/* The entry of the nearest directory above N that is noted; NULL: none. */
+void *dir_node_above(const struct dir_node *n);
 
 #endif

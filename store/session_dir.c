@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/ids.h"
 #include "common/log.h"
 #include "store/dir.h"
 #include "store/dir_registry.h"
@@ -24,11 +22,9 @@
 
 /* How the names of the relay's own files in the output directory begin. */
 #define RELAYS_PREFIX ".tracepulse-"
-/* Suffixes -1, -2, ... that are tried for one name before a random one is used,
- * and names of one component that may be taken: more cannot be chance. Each
- * costs system calls. */
-#define SUFFIXES 4
-#define TRIES (2 * SUFFIXES)
+/* A slow disk takes 1 ms to create a folder, and the other connections of the
+ * worker wait for it. */
+#define FOLDERS_A_TURN 4
 
 static enum status
 new_dir(struct session_dir **out, struct store *store)
@@ -45,38 +41,32 @@ new_dir(struct session_dir **out, struct store *store)
 	return OK;
 }
 
-/* Make the flock(2) of FD visible to session_dir_has_lock(). */
-static void
-show_claim(int fd)
+void
+session_dir_show_claim(int fd)
 {
 	struct flock all = { .l_type = F_RDLCK };
 
 	(void)fcntl(fd, F_OFD_SETLK, &all);
 }
 
-bool
-session_dir_lock(int fd)
-{
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-		return false;
-	show_claim(fd);
-	return true;
-}
-
-/* Claim the directory FD. IS_OURS: it was just created, or sessions of the same
- * sharers have it, and IS_USED: they have it now. */
+/* Claim the directory against other relays. IS_NEW: it was just created. */
 static bool
-take(int fd, bool is_shared, bool is_ours, bool is_used)
+take(int fd, bool is_new, const struct dir_claim *c)
 {
+	struct dir_id id;
+	const bool has_room = is_new ||
+			      (c->may_add && dir_identify(&id, fd) == OK &&
+				  dir_is_same(&id, &c->shared));
+
 	/* Another relay's snapshot sessions have the shared lock, too: only
 	 * the first one of this relay can see that. */
-	if (flock(fd, (is_used ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 &&
-	    (!is_shared || flock(fd, LOCK_SH | LOCK_NB) == 0)) {
-		show_claim(fd);
-		return is_ours || dir_is_empty(fd);
+	if (flock(fd, (c->joins ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 &&
+	    (c->sharers == 0 || flock(fd, LOCK_SH | LOCK_NB) == 0)) {
+		session_dir_show_claim(fd);
+		return has_room || dir_is_empty(fd);
 	}
 	/* Without locks (NFS), only a new directory is known to be free. */
-	return errno != EWOULDBLOCK && is_ours;
+	return errno != EWOULDBLOCK && has_room;
 }
 
 bool
@@ -107,10 +97,11 @@ has_trace(int fd)
 }
 
 /* The number, from 0 on, of the first folder above PATH, below the host's, that
- * is or was a session's; UINT_MAX: none. IS_MADE: the caller has made PATH, so
- * only live sessions count. */
+ * belongs to another relay or a finished session; UINT_MAX: none. FINISHED_AT
+ * names one; unless IS_MADE, as this relay created them, the contents show it.
+ */
 static unsigned
-foreign_folder(int base, const char *path, bool is_made)
+foreign_folder(int base, const char *path, unsigned finished_at, bool is_made)
 {
 	unsigned level = 0, found = UINT_MAX;
 	char name[NAME_MAX + 1];
@@ -129,8 +120,9 @@ foreign_folder(int base, const char *path, bool is_made)
 		if (at != base)
 			close(at);
 		at = fd;
-		if (level > 0 &&
-		    (session_dir_has_lock(fd) || (!is_made && has_trace(fd))))
+		if (level == finished_at ||
+		    (level > 0 && (session_dir_has_lock(fd) ||
+				      (!is_made && has_trace(fd)))))
 			found = level;
 	}
 	if (at != base)
@@ -144,7 +136,7 @@ session_dir_is_foreign(int base, const char *path)
 	bool is_foreign;
 	int fd;
 
-	if (foreign_folder(base, path, false) != UINT_MAX)
+	if (foreign_folder(base, path, UINT_MAX, false) != UINT_MAX)
 		return true;
 	if (dir_open(&fd, base, path) != OK)
 		return false;
@@ -178,144 +170,108 @@ last_level(const char *path)
 	return level;
 }
 
-/* Create the directory of D, and claim it. E_EXISTS: it belongs to another
+/* Create the directory of C and its parents. E_LATER: FOLDERS_A_TURN folders
+ * were created, and more are missing. A directory that packets need again is
+ * created at once; so is one below a suffix, because the next turn may choose
+ * another suffix at random. */
+static enum status
+create_folders(int base, const struct dir_claim *c)
+{
+	const char *path = c->path->s, *slash = strchr(path, '/');
+	const char *leaf = strrchr(path, '/');
+	const bool may_wait = leaf != NULL && !c->is_settled &&
+			      strncmp(path, c->wanted->s,
+				  (size_t)(leaf - path) + 1) == 0;
+	char above[RELPATH_MAX];
+	unsigned n = 0;
+	enum status st;
+
+	for (; slash != NULL; slash = strchr(slash + 1, '/')) {
+		snprintf(
+		    above, sizeof(above), "%.*s", (int)(slash - path), path);
+		st = dir_create(base, above);
+		if (st == OK && may_wait && ++n == FOLDERS_A_TURN)
+			return E_LATER;
+		if (st != OK && st != E_EXISTS)
+			return st;
+	}
+	return dir_create(base, path);
+}
+
+/* Create the directory of C, and claim it. E_EXISTS: it belongs to another
  * session. */
 static enum status
-make_leaf(struct session_dir *d)
+make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 {
-	struct output *o = d->output;
-	const char *path = d->path->s;
+	const char *path = c->path->s;
 	enum status st;
 
 	do {
 		/* The parents usually exist. */
 		st = dir_create(o->fd, path);
-		d->is_new = st == OK;
+		*is_new = st == OK;
 		if (st == E_NOENT)
-			st = dir_create_path(o->fd, path);
+			st = create_folders(o->fd, c);
 	} while (st == E_NOSPC && reserve_release(&o->reserve));
-	d->is_new |= st == OK;
+	*is_new |= st == OK;
 	if (st == OK || st == E_EXISTS)
-		st = folder_dir_open(&d->fd, o->fd, path);
+		st = folder_dir_open(out, o->fd, path);
 	if (st != OK)
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
-	if (take(d->fd, d->sharers != 0, d->is_new, false))
+	if (take(*out, *is_new, c))
 		return OK;
-	folder_dir_close(d->fd);
-	d->fd = -1;
+	folder_dir_close(*out);
 	return E_EXISTS;
 }
 
-/* Make the directory of D. E_EXISTS: the component *LEVEL is somebody else's.
+/* Make the directory of C. E_EXISTS: the component *LEVEL is somebody else's.
  */
 static enum status
-try_path(struct session_dir *d, unsigned *level)
+try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
+    unsigned *level)
 {
-	const int base = d->output->fd;
+	const char *path = c->path->s;
 	enum status st;
 
-	*level = foreign_folder(base, d->path->s, false);
+	*level = foreign_folder(o->fd, path, c->finished_at, false);
 	if (*level != UINT_MAX)
 		return E_EXISTS;
-	st = make_leaf(d);
+	st = make_leaf(o, c, out, is_new);
 	if (st != OK) {
-		*level = last_level(d->path->s);
+		*level = last_level(path);
 		return st;
 	}
-	/* Whoever claims a folder above from now on sees that it is not empty;
-	 * one who has is seen here. */
-	*level = foreign_folder(base, d->path->s, true);
+	/* A relay that claims a folder above from now on sees that it is not
+	 * empty; one that has is seen here. */
+	*level = foreign_folder(o->fd, path, UINT_MAX, true);
 	if (*level == UINT_MAX)
 		return OK;
-	folder_dir_close(d->fd);
-	d->fd = -1;
-	if (d->is_new)
-		(void)dir_remove(base, d->path->s);
+	folder_dir_close(*out);
+	if (*is_new)
+		(void)dir_remove(o->fd, path);
 	return E_EXISTS;
 }
 
-/* Give component LEVEL of the path the suffix of try K, from 1 on; components
- * below it are as they were wanted. */
+/* The same, with other names while they are taken. */
 static enum status
-add_suffix(struct session_dir *d, unsigned level, unsigned k)
+make_dir(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 {
-	const char *now = d->path->s, *wanted = d->wanted->s;
-	char text[RELPATH_MAX + 16], suffix[16];
-	struct relpath *path;
-	enum status st;
-	size_t n;
-
-	for (; level > 0; level--) {
-		now = strchr(now, '/') + 1;
-		wanted = strchr(wanted, '/') + 1;
-	}
-	if (k > SUFFIXES)
-		snprintf(suffix, sizeof(suffix), "-%08" PRIx32,
-		    (uint32_t)ids_random());
-	else
-		snprintf(suffix, sizeof(suffix), "-%u", k);
-	n = strcspn(wanted, "/");
-	if (n + strlen(suffix) > NAME_MAX ||
-	    (size_t)snprintf(text, sizeof(text), "%.*s%.*s%s%s",
-		(int)(now - d->path->s), d->path->s, (int)n, wanted, suffix,
-		wanted + n) >= sizeof(text))
-		return E_LIMIT;
-	st = relpath_parse(&path, (struct span){ text, strlen(text) });
-	if (st != OK)
-		return st == E_MALFORMED ? E_LIMIT : st;
-	relpath_free(d->path);
-	d->path = path;
-	return OK;
-}
-
-/* Make a directory at the wanted path, or beside it while that is taken. */
-static enum status
-make_dir(struct session_dir *d)
-{
-	unsigned level, last = UINT_MAX, tries = 0;
-	enum status st = relpath_dup(&d->path, d->wanted);
-
-	if (st != OK)
-		return st;
-	while ((st = try_path(d, &level)) == E_EXISTS) {
-		tries = level == last ? tries + 1 : 1;
-		last = level;
-		st = tries > TRIES ? E_LIMIT : add_suffix(d, level, tries);
-		if (st != OK)
-			break;
-	}
-	return st;
-}
-
-/* Use the directory that sessions of the same sharers have, if it is still
- * there. */
-static bool
-join(struct session_dir *d)
-{
-	struct shared_dir *s;
 	struct dir_id id;
-	bool is_used;
+	unsigned level;
+	enum status st;
 
-	if (d->sharers == 0)
-		return false;
-	s = dir_registry_share(d->store->config.registry, &d->output->id,
-	    d->wanted, d->sharers, &is_used);
-	if (s == NULL)
-		return false;
-	if (folder_dir_open(&d->fd, d->output->fd, s->path) == OK) {
-		if (dir_identify(&id, d->fd) == OK &&
-		    dir_is_same(&id, &s->id) &&
-		    take(d->fd, true, true, is_used) &&
-		    relpath_parse(&d->path,
-			(struct span){ s->path, strlen(s->path) }) == OK) {
-			d->shared = s;
-			return true;
+	do {
+		st = try_path(o, c, out, is_new, &level);
+		if (st == OK) {
+			if (dir_identify(&id, *out) == OK)
+				dir_claim_settled(c, &id);
+			return OK;
 		}
-		folder_dir_close(d->fd);
-		d->fd = -1;
-	}
-	dir_registry_leave(s);
-	return false;
+		if (st == E_EXISTS)
+			st = dir_claim_avoid(c, level);
+	} while (st == OK);
+	*out = -1;
+	return st;
 }
 
 static void
@@ -325,32 +281,25 @@ log_failure(const struct relpath *wanted, enum status st)
 		errno = ENOMEM;
 	if (st == E_LIMIT)
 		log_peer(LOG_ERROR,
-		    "session directory %s: taken, and so are the names beside "
-		    "it, or they are too long",
-		    wanted->s);
-	else
+		    "session directory %s: its name is too long", wanted->s);
+	else if (st != E_LATER)
 		log_peer_errno(LOG_ERROR, "session directory %s", wanted->s);
 }
 
 static enum status
 find_place(struct session_dir *d, const struct relpath *wanted)
 {
-	struct dir_registry *r = d->store->config.registry;
-	enum status st = relpath_dup(&d->wanted, wanted);
-	struct dir_id id;
+	enum status st = OK;
 
-	if (st == OK && !join(d)) {
-		st = make_dir(d);
-		if (st == OK && (d->sharers != 0 || !d->is_new) &&
-		    dir_identify(&id, d->fd) == OK) {
-			/* It may be an empty one of snapshot sessions. */
-			dir_registry_unshare(r, &id);
-			if (d->sharers != 0)
-				d->shared = dir_registry_remember(r,
-				    &d->output->id, wanted, d->sharers, d->path,
-				    &id);
-		}
-	}
+	if (d->wanted == NULL)
+		st = relpath_dup(&d->wanted, wanted);
+	if (st == OK && d->claim == NULL)
+		st = dir_registry_claim(&d->claim, d->store->config.registry,
+		    &d->output->id, wanted, DIR_CLAIM_BESIDE, d->sharers);
+	if (st == OK)
+		st = make_dir(d->output, d->claim, &d->fd, &d->is_new);
+	if (st == OK)
+		st = relpath_dup(&d->path, d->claim->path);
 	d->journal_root.path = d->path;
 	return st;
 }
@@ -453,9 +402,21 @@ make_again(struct session_dir *d)
 	if (new_dir(&next, d->store) != OK)
 		return E_NOMEM;
 	next->sharers = d->sharers;
-	st = find_place(next, d->wanted);
+	/* The path is still claimed. */
+	if (next->output == d->output) {
+		next->claim = d->claim;
+		d->claim = NULL;
+	}
+	/* Packets cannot wait for a later cycle: wait for the tree. */
+	do {
+		st = find_place(next, d->wanted);
+	} while (st == E_LATER);
 	if (st != OK) {
 		log_failure(d->path, st);
+		if (d->claim == NULL) {
+			d->claim = next->claim;
+			next->claim = NULL;
+		}
 		session_dir_put(next);
 		return st;
 	}
@@ -539,8 +500,7 @@ session_dir_put(struct session_dir *d)
 	}
 	forget_note(d);
 	session_dir_put(d->next);
-	/* After its lock is gone. */
-	dir_registry_leave(d->shared);
+	dir_claim_release(d->claim);
 	output_put(d->output);
 	relpath_free(d->wanted);
 	relpath_free(d->path);

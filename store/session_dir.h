@@ -2,10 +2,11 @@
 /*
  * The directory of a session (streaming 5.2), claimed so that no other session
  * writes there: existing files are never truncated, and never mixed with those
- * of another session. The claim is a flock(2) on the directory, exclusive, or
- * shared by the snapshot sessions of one relay; other sessions of this relay
- * and of others see it, and it ends with the process. Where directories cannot
- * be locked, a session gets a new one.
+ * of another session. Within this process the claim is in the tree of
+ * directories (store/dir_registry.h). Other relays see a flock(2) on the
+ * directory, exclusive, or shared by the snapshot sessions of one relay; it
+ * ends with the process. Where directories cannot be locked, a session gets a
+ * new one.
  *
  * Owned by one worker: get and put are not for other threads.
  */
@@ -20,9 +21,9 @@
 #include "common/status.h"
 #include "store/journal.h"
 
+struct dir_claim;
 struct folder_base;
 struct output;
-struct shared_dir;
 struct store;
 struct stored_dir;
 
@@ -34,8 +35,8 @@ struct session_dir {
 	struct relpath *path; /* the same, or with a suffix; NULL: the output
 				 directory itself (peers before 2.11) */
 	uint64_t sharers;     /* not 0: snapshot sessions share it */
-	struct shared_dir *shared; /* if SHARERS have it; or NULL */
-	bool is_new;		   /* it did not exist before */
+	struct dir_claim *claim;
+	bool is_new; /* it did not exist before */
 	/* What session_dir_note() reported; NULL: nothing. */
 	struct stored_dir *stored;
 	char *host, *session;
@@ -54,18 +55,18 @@ struct session_dir {
  * session's directory gets a suffix first. SHARERS, not 0, stands for a peer,
  * host and session name: its snapshot sessions share a directory, also one that
  * an earlier one has made, as their chunks have names of their own; 0: it is
- * for one session. E_IO, E_NOMEM, E_LIMIT (a name is too long, or all that are
- * tried are taken).
+ * for one session. E_IO, E_NOMEM, E_LIMIT (a name is too long); E_LATER: call
+ * it again in the next turn.
  */
 enum status session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, uint64_t sharers) MUST_CHECK;
 
 /*
  * *D is a reference. If somebody removed the directory, it is made again at its
- * wanted path (with a suffix, if that is taken by now). *D becomes a reference
+ * path (with one more suffix, if that is taken by now). *D becomes a reference
  * to the new directory, which is the same for all callers. E_IO, E_NOMEM,
- * E_LIMIT: *D is left as it was. Files that are open in the old directory stay
- * there.
+ * E_LIMIT, not E_LATER: *D is left as it was. Files that are open in the old
+ * directory stay there.
  */
 enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 
@@ -101,9 +102,9 @@ bool session_dir_has_lock(int fd);
  * this process does not know? At PATH the other domain of a session of a peer
  * before 2.11 may have recorded. */
 bool session_dir_is_foreign(int base, const char *path);
-/* Claim the directory FD until it is closed. False: somebody else has. True
- * also where directories cannot be locked. */
-bool session_dir_lock(int fd);
+/* Make the flock(2) of FD, which claims it, visible to
+ * session_dir_has_lock(). */
+void session_dir_show_claim(int fd);
 
 /* Does the relay use the name itself: archives, or a name with a dot? */
 bool session_dir_is_own_name(const char *name, size_t n);

@@ -89,6 +89,8 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 	if (st == OK)
 		st = session_create(
 		    &c->session, c->shard, &request, c->minor, c->peer);
+	if (st == E_LATER)
+		return st;
 	if (st != OK) {
 		c->why = st;
 		relay_reply_session(out, c->minor, 0, RELAY_FATAL, NULL);

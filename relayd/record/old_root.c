@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/record/old_root.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "common/idmap.h"
 #include "relayd/record/session.h"
@@ -64,8 +66,8 @@ claim(struct old_root *r, const struct session *s)
 	const int base = chunk_fd(s->current);
 	enum status st;
 
-	st = dir_registry_check(
-	    s->shard->store->config.registry, &s->dir->output->id, r->path->s);
+	st = dir_registry_claim(&r->claim, s->shard->store->config.registry,
+	    &s->dir->output->id, r->path, DIR_CLAIM_EXACT, 0);
 	if (st == OK && session_dir_is_foreign(base, r->path->s))
 		st = E_EXISTS;
 	if (st == OK)
@@ -74,8 +76,11 @@ claim(struct old_root *r, const struct session *s)
 		st = folder_dir_open(&r->fd, base, r->path->s);
 	if (st != OK)
 		return st;
-	if (session_dir_lock(r->fd))
+	/* Where directories cannot be locked, the folder is not claimed. */
+	if (flock(r->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+		session_dir_show_claim(r->fd);
 		return OK;
+	}
 	folder_dir_close(r->fd);
 	return E_EXISTS;
 }
@@ -117,6 +122,7 @@ old_root_enter(struct session *s, const struct relpath *path)
 	if (st == OK)
 		st = claim(r, s);
 	if (st != OK) {
+		dir_claim_release(r->claim);
 		relpath_free(r->path);
 		free(r);
 		return st;
@@ -138,6 +144,7 @@ old_root_leave(struct session *s)
 		return;
 	list_del(&r->node);
 	folder_dir_close(r->fd);
+	dir_claim_release(r->claim);
 	relpath_free(r->path);
 	free(r);
 }

@@ -22,12 +22,14 @@
 #include "common/relpath.h"
 #include "common/status.h"
 
+struct dir_claim;
 struct session;
 
 struct old_root {
 	struct list node; /* shard->old_roots */
 	unsigned refs;	  /* sessions */
 	int fd;		  /* from folder_dir_open(), locked */
+	struct dir_claim *claim;
 	struct relpath *path;
 	uint64_t owner; /* stands for the address and names of its sessions */
 };

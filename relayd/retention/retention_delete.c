@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "relayd/retention/retention_internal.h"
 #include "relayd/stats/relay_event.h"
 #include "store/dir.h"
+#include "store/dir_registry.h"
 #include "store/session_dir.h"
 
 /* Names to read or remove between two looks at the clock. */
@@ -218,8 +220,12 @@ hide(struct retention *r, struct entry *e)
 	/* After a crash the next start must find the new name. */
 	if (retention_flush(r, false) != OK)
 		return;
-	if (table_move(&r->table, e, hidden, r->base_fd) != OK)
-		retention_note(r, e, e->path);
+	if (table_move(&r->table, e, hidden, r->base_fd) == OK) {
+		dir_claim_release(r->job.claim);
+		r->job.claim = NULL;
+		return;
+	}
+	retention_note(r, e, e->path);
 }
 
 /* Undo hide(), unless the name is taken by now. */
@@ -231,12 +237,13 @@ restore_name(struct retention *r, struct entry *e)
 		retention_note(r, e, e->name);
 }
 
-/* Lock the directory FD until it is closed, so that no session begins in it.
- * False: a session of this relay or another one has it. */
+/* Lock the directory FD until it is closed. False: a session of this relay or
+ * another one has it. */
 static bool
 lock(int fd)
 {
-	return !session_dir_has_lock(fd) && session_dir_lock(fd);
+	return (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+	       !session_dir_has_lock(fd);
 }
 
 /* May FD, a directory below the job's, be deleted with it? Not if it has a note
@@ -296,6 +303,25 @@ postpone(struct retention *r)
 	retention_end_job(r);
 }
 
+/* Claim the path of a session, so that no session begins there. A chunk is
+ * below the directory of its session and needs no claim. */
+static enum status
+claim(struct retention *r, const struct entry *e)
+{
+	struct relpath *path;
+	enum status st;
+
+	if (e->kind != STORED_SESSION)
+		return OK;
+	st = relpath_parse(&path, (struct span){ e->path, strlen(e->path) });
+	if (st != OK)
+		return st;
+	st = dir_registry_claim(&r->job.claim, r->table.registry,
+	    &r->table.output, path, DIR_CLAIM_DELETE, 0);
+	relpath_free(path);
+	return st;
+}
+
 static void
 begin(struct retention *r, struct entry *e, enum job_step step,
     enum deleted reason)
@@ -313,7 +339,9 @@ begin(struct retention *r, struct entry *e, enum job_step step,
 		j->fd = -1;
 	j->entry = e;
 	j->reason = reason;
-	if (st == OK && (step == JOB_COUNT || lock(j->fd)) && walk(r, step))
+	if (st == OK &&
+	    (step == JOB_COUNT || (claim(r, e) == OK && lock(j->fd))) &&
+	    walk(r, step))
 		return;
 	if (step == JOB_CHECK) {
 		postpone(r);
@@ -382,6 +410,7 @@ retention_end_job(struct retention *r)
 	tree_destroy(r->job.tree);
 	if (r->job.fd >= 0)
 		close(r->job.fd);
+	dir_claim_release(r->job.claim);
 	r->job = (struct job){ .fd = -1 };
 }
 

@@ -35,6 +35,8 @@ struct job {
 	enum job_step { JOB_COUNT, JOB_CHECK, JOB_REMOVE } step;
 	enum deleted reason;
 	int fd; /* of the directory; locked, unless it is only counted */
+	/* On the path: no session begins at it, above it or below it. */
+	struct dir_claim *claim;
 	struct tree *tree;
 	bool has_newer; /* a directory in it, born after the end of ENTRY */
 };

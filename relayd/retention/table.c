@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/retention/table.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/relpath.h"
 #include "store/dir_registry.h"
 
 void
@@ -49,22 +47,6 @@ table_next(const struct table *t, const struct entry *e)
 	return n == &t->all ? NULL : list_entry(n, struct entry, node);
 }
 
-/* The nearest directory above PATH that is noted; NULL: none. */
-static struct entry *
-find_above(const struct table *t, const char *path)
-{
-	struct entry *e = NULL;
-	char above[RELPATH_MAX];
-	char *slash;
-
-	snprintf(above, sizeof(above), "%s", path);
-	while (e == NULL && (slash = strrchr(above, '/')) != NULL) {
-		*slash = '\0';
-		e = table_find_path(t, above);
-	}
-	return e;
-}
-
 static void
 free_entry(struct entry *e)
 {
@@ -86,14 +68,20 @@ table_clear(struct table *t)
 	table_init(t, t->registry);
 }
 
-/* The places in two maps, which are at most half empty, and the words that
- * malloc keeps. */
-#define ENTRY_EXTRA 128
+/* The place in the map, which is at most half empty, the node of the path, and
+ * the words that malloc keeps. */
+#define ENTRY_EXTRA 256
 
+/* Hosts and archives have many directories; other folders may have one. */
 static uint64_t
 memory_of(const struct entry *e)
 {
-	return sizeof(*e) + ENTRY_EXTRA + e->name_size;
+	unsigned folders = 0;
+
+	for (const char *s = e->name; (s = strchr(s, '/')) != NULL; s++)
+		folders++;
+	return sizeof(*e) + ENTRY_EXTRA + e->name_size +
+	       (folders > 3 ? folders - 3 : 0) * ENTRY_EXTRA;
 }
 
 static struct entry *
@@ -158,11 +146,11 @@ table_add(struct table *t, const struct notes_row *from, struct entry **out)
 	e = new_entry(from);
 	if (e == NULL)
 		return E_NOMEM;
-	st = dir_registry_enter(t->registry, &t->output, e->path, e);
+	st = dir_registry_enter(&e->place, t->registry, &t->output, e->path, e);
 	if (st == OK) {
 		st = idmap_insert(&t->by_id, id_key(e->ino, e->born), e);
 		if (st != OK)
-			dir_registry_forget(t->registry, &t->output, e->path);
+			dir_registry_forget(t->registry, e->place);
 	}
 	if (st != OK) {
 		free_entry(e);
@@ -172,7 +160,7 @@ table_add(struct table *t, const struct notes_row *from, struct entry **out)
 	list_append(&t->all, &e->node);
 	t->n++;
 	t->memory += memory_of(e);
-	e->parent = find_above(t, e->path);
+	e->parent = dir_node_above(e->place);
 	if (e->parent != NULL)
 		list_append(&e->parent->children, &e->sibling);
 	begin_again(t, e);
@@ -191,7 +179,7 @@ table_remove(struct table *t, struct entry *take_e)
 		list_del(n);
 	}
 	(void)idmap_remove(&t->by_id, id_key(e->ino, e->born));
-	dir_registry_forget(t->registry, &t->output, e->path);
+	dir_registry_forget(t->registry, e->place);
 	if (e->is_ended)
 		t->bytes -= e->bytes;
 	t->n_kept -= e->is_kept;
@@ -263,6 +251,7 @@ table_keep(struct table *t, struct entry *e, bool keeps)
 enum status
 table_move(struct table *t, struct entry *e, const char *path, int base)
 {
+	struct dir_node *n;
 	enum status st;
 	char *copy;
 
@@ -271,17 +260,18 @@ table_move(struct table *t, struct entry *e, const char *path, int base)
 	copy = strdup(path);
 	if (copy == NULL)
 		return E_NOMEM;
-	st = dir_registry_enter(t->registry, &t->output, copy, e);
+	st = dir_registry_enter(&n, t->registry, &t->output, copy, e);
 	if (st == OK && base >= 0) {
 		st = dir_rename(base, e->path, path);
 		if (st != OK)
-			dir_registry_forget(t->registry, &t->output, copy);
+			dir_registry_forget(t->registry, n);
 	}
 	if (st != OK) {
 		free(copy);
 		return st;
 	}
-	dir_registry_forget(t->registry, &t->output, e->path);
+	dir_registry_forget(t->registry, e->place);
+	e->place = n;
 	if (e->path != e->name)
 		free(e->path);
 	e->path = copy;

@@ -18,6 +18,7 @@
 #include "store/notes.h"
 #include "store/stored.h"
 
+struct dir_node;
 struct dir_registry;
 
 struct entry {
@@ -27,8 +28,9 @@ struct entry {
 	struct list to_count; /* table->to_count: its bytes are not known */
 	struct list children; /* struct entry, by sibling */
 	struct list sibling;
-	struct entry *parent; /* the session that it is in; NULL: none */
-	uint64_t number;      /* from 1, in the order in which they came */
+	struct entry *parent;	/* the session that it is in; NULL: none */
+	struct dir_node *place; /* its path in the tree of all directories */
+	uint64_t number;	/* from 1, in the order in which they came */
 	enum stored_kind kind;
 	uint64_t ino, born;
 	uint64_t began_ns, ended_ns, bytes;
