@@ -6,9 +6,9 @@
 #include "relayd/process/options.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
+#include <glob.h>
 #include <ini.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -361,46 +361,28 @@ read_file(struct options *o, const char *path, bool must_be_there)
 	return f.st;
 }
 
-static int
-is_conf(const struct dirent *e)
-{
-	const size_t n = strlen(e->d_name);
-
-	return e->d_name[0] != '.' && n > strlen(".conf") &&
-	       strcmp(e->d_name + n - strlen(".conf"), ".conf") == 0;
-}
-
-/* By bytes, in every language. */
-static int
-by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
+/* By bytes, in every language: the program has none. */
 static enum status
 read_directory(struct options *o)
 {
-	char dir[PATH_MAX], path[PATH_MAX];
-	struct dirent **found;
+	char pattern[PATH_MAX];
 	enum status st = OK;
-	int n;
+	glob_t found;
+	int error;
 
-	snprintf(dir, sizeof(dir), "%s/relayd.conf.d", config_dir);
-	n = scandir(dir, &found, is_conf, by_name);
-	if (n < 0) {
-		if (errno == ENOENT)
-			return OK;
-		log_errno(LOG_ERROR, "%s", dir);
+	snprintf(
+	    pattern, sizeof(pattern), "%s/relayd.conf.d/*.conf", config_dir);
+	error = glob(pattern, GLOB_ERR, NULL, &found);
+	if (error == GLOB_NOMATCH || (error == GLOB_ABORTED && errno == ENOENT))
+		return OK;
+	if (error != 0) {
+		log_errno(LOG_ERROR, "%s", pattern);
 		return E_REFUSED;
 	}
-	for (int i = 0; i < n; i++) {
-		if (snprintf(path, sizeof(path), "%s/%s", dir,
-			found[i]->d_name) >= (int)sizeof(path) ||
-		    read_file(o, path, true) != OK)
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (read_file(o, found.gl_pathv[i], true) != OK)
 			st = E_REFUSED;
-		free(found[i]);
-	}
-	free(found);
+	globfree(&found);
 	return st;
 }
 
@@ -497,16 +479,6 @@ options_read_variables(struct options *o)
 	return st;
 }
 
-/* The value of TRACEPULSE_CONFIG, the file of --config; empty if not set. */
-static enum status
-options_config_variable(char out[PATH_MAX])
-{
-	const char *s = environment_is_secure() ? NULL
-						: getenv(PREFIX "CONFIG");
-
-	return s == NULL || *s == '\0' ? OK : environment_path(out, s);
-}
-
 static void
 print_usage(void)
 {
@@ -544,18 +516,26 @@ check_limits(const struct options *o)
 	    age, least, age);
 }
 
-/* Called after all options are parsed: only then DYNAMIC is known. */
+/* Called after all options are parsed: only then DYNAMIC_PORTS is known. */
 static enum status
-settle_port(struct listen_url *u, uint16_t usual, bool dynamic)
+settle_ports(struct options *o)
 {
-	if (!u->has_port) {
-		u->port = dynamic ? 0 : usual;
-		return OK;
-	}
-	if (u->port == 0 && !dynamic) {
-		log_error("Invalid port number 0: it needs "
-			  "--dynamic-port-allocation");
-		return E_REFUSED;
+	const struct {
+		struct listen_url *url;
+		uint16_t usual;
+	} ports[] = { { &o->control, 5342 }, { &o->data, 5343 },
+		{ &o->live, 5344 }, { &o->http, 5340 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(ports); i++) {
+		struct listen_url *u = ports[i].url;
+
+		if (u->has_port && u->port == 0 && !o->dynamic_ports) {
+			log_error("Invalid port number 0: it needs "
+				  "--dynamic-port-allocation");
+			return E_REFUSED;
+		}
+		if (!u->has_port)
+			u->port = o->dynamic_ports ? 0 : ports[i].usual;
 	}
 	return OK;
 }
@@ -598,45 +578,33 @@ read_command_line(struct options *o, int argc, char **argv, bool is_first)
 	return E_REFUSED;
 }
 
-static enum status
-read_all(struct options *o, int argc, char **argv, const char config[PATH_MAX])
-{
-	enum status files, variables;
-
-	options_set_defaults(o);
-	memcpy(o->config, config, PATH_MAX);
-	files = options_read_files(o);
-	variables = options_read_variables(o);
-	if (files != OK || variables != OK)
-		return E_REFUSED;
-	return read_command_line(o, argc, argv, false);
-}
-
 /*
  * The command line is read twice: it says which file to read, and what stands
- * on it counts more than the file. Mistakes are told the first time.
+ * on it counts more than the file. Mistakes are reported the first time.
  */
 enum status
 options_parse(struct options *o, int argc, char **argv)
 {
-	char config[PATH_MAX] = "";
+	const char *variable = getenv(PREFIX "CONFIG");
+	char config[PATH_MAX];
+	enum status files, variables;
 
 	options_set_defaults(o);
+	if (variable != NULL && *variable != '\0' && !environment_is_secure() &&
+	    environment_path(o->config, variable) != OK)
+		return E_REFUSED;
 	if (read_command_line(o, argc, argv, true) != OK)
 		return E_REFUSED;
 	if (o->is_done)
 		return OK;
-	if (o->config[0] == '\0' && options_config_variable(config) != OK)
-		return E_REFUSED;
-	if (o->config[0] != '\0')
-		memcpy(config, o->config, sizeof(config));
-	if (read_all(o, argc, argv, config) != OK)
-		return E_REFUSED;
-	if (settle_port(&o->control, 5342, o->dynamic_ports) != OK ||
-	    settle_port(&o->data, 5343, o->dynamic_ports) != OK ||
-	    settle_port(&o->live, 5344, o->dynamic_ports) != OK ||
-	    settle_port(&o->http, 5340, o->dynamic_ports) != OK ||
-	    check_limits(o) != OK)
+	memcpy(config, o->config, sizeof(config));
+	options_set_defaults(o);
+	memcpy(o->config, config, sizeof(config));
+	files = options_read_files(o);
+	variables = options_read_variables(o);
+	if (files != OK || variables != OK ||
+	    read_command_line(o, argc, argv, false) != OK ||
+	    settle_ports(o) != OK || check_limits(o) != OK)
 		return E_REFUSED;
 	return environment_apply(o);
 }
