@@ -53,7 +53,7 @@ const struct account *acceptor_memory(const struct acceptor *a);
 /* For the service manager (relayd/net/service.h). Main thread. */
 bool acceptor_is_alive(void *acceptor);
 void acceptor_figures(struct service_figures *f, void *acceptor);
-/* For reload_tell(). */
+/* After a reload. */
 void acceptor_reload(const struct options *o, void *acceptor);
 
 /* Serve until SIGTERM or SIGINT. */

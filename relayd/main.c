@@ -37,12 +37,19 @@
 /* The part of --max-memory for the file positions that viewers can read. */
 #define LOG_FILES_PART 16
 
-/* The threads that work on the disk, besides the workers. */
-struct disk_threads {
-	struct recovery_thread *recovery;
-	struct sandbox recovery_sandbox;
-	struct retention_thread *retention;
+/* All that a running relay has. */
+struct relay {
+	struct options options;
+	struct daemon daemon;
+	struct reload reload;
+	struct open_sessions sessions;
+	struct sandbox sandbox, recovery_sandbox;
+	struct acceptor *acceptor;
 	struct acceptor_disk disk;
+	struct recovery_thread *recovery;
+	struct retention_thread *retention;
+	struct http *http;
+	struct threads threads;
 };
 
 /* Restricts the calling thread to what serving needs. */
@@ -55,36 +62,67 @@ give_up_rights(void *sandbox)
 /* Runs before the port files are written, so that scripts waiting for them find
  * repaired traces. */
 static void
-recover(struct disk_threads *t, const struct sandbox *s)
+recover(struct relay *r)
 {
-	t->recovery_sandbox = *s;
-	t->recovery_sandbox.is_quiet = true;
+	r->recovery_sandbox = r->sandbox;
+	r->recovery_sandbox.is_quiet = true;
 	/* Port files are written meanwhile; this thread removes none of them.
 	 */
-	memset(t->recovery_sandbox.removes, 0,
-	    sizeof(t->recovery_sandbox.removes));
-	recovery_start(&t->recovery, t->disk.base_fd, RECOVERY_WAIT_NS,
-	    give_up_rights, &t->recovery_sandbox);
+	memset(r->recovery_sandbox.removes, 0,
+	    sizeof(r->recovery_sandbox.removes));
+	recovery_start(&r->recovery, r->disk.base_fd, RECOVERY_WAIT_NS,
+	    give_up_rights, &r->recovery_sandbox);
+}
+
+static void
+set_window(const struct options *o)
+{
+	stream_window_limit(o->live_window.bytes, o->live_window.ns);
+}
+
+/* After a reload: those that keep a copy of a setting get the new one. */
+static void
+apply(const struct options *o, void *arg)
+{
+	struct relay *r = arg;
+
+	set_window(o);
+	retention_thread_reload(o, r->retention);
+	http_reload(o, r->http);
+	acceptor_reload(o, r->acceptor);
 }
 
 static void
 on_hangup(evutil_socket_t fd, short what, void *arg)
 {
+	struct relay *r = arg;
 	/* A failure is logged by reload_now(), and changes nothing. */
-	const enum status st = reload_now(arg);
+	const enum status st = reload_now(&r->reload);
 
 	stats_add(
 	    stats_main(), st == OK ? STAT_reloads_good : STAT_reloads_bad, 1);
 }
 
-static enum status
-make_http(struct http **out, const struct options *o, struct acceptor *acceptor,
-    const struct daemon_ports *ports, const char *admin_path)
+static void
+on_second(evutil_socket_t fd, short what, void *arg)
 {
+	const uint64_t active = stats_sum(STAT_sessions_active);
+	const uint64_t snapshot = stats_sum(STAT_sessions_snapshot);
+	struct relay *r = arg;
+
+	log_report_suppressed();
+	open_sessions_set(
+	    &r->sessions, active > snapshot ? active - snapshot : 0);
+}
+
+static enum status
+make_http(struct relay *r, const struct daemon_ports *ports)
+{
+	const struct options *o = &r->options;
 	const struct http_config config = {
 		.options = o,
-		.admin_path = admin_path,
-		.memory = acceptor_memory(acceptor),
+		.admin_path = r->daemon.admin_path,
+		.memory = acceptor_memory(r->acceptor),
 		.control = ports->control,
 		.data = ports->data,
 		.live = ports->live,
@@ -94,47 +132,102 @@ make_http(struct http **out, const struct options *o, struct acceptor *acceptor,
 		.session_descriptors = SESSION_FDS,
 	};
 
-	return http_create(out, &config);
+	return http_create(&r->http, &config);
 }
 
 /* In the sandbox. */
 static enum status
-start_threads(struct acceptor *acceptor, const struct options *o,
-    struct disk_threads *disk, struct http *http, struct threads *threads)
+start_threads(struct relay *r)
 {
+	const struct sync_when *sync = &r->options.sync;
 	enum status st = OK;
 
-	if (o->sync.mode == SYNC_TIME)
+	if (sync->mode == SYNC_TIME)
 		st = syncer_start(
-		    &disk->disk.syncer, disk->disk.base_fd, o->sync.time_ns);
+		    &r->disk.syncer, r->disk.base_fd, sync->time_ns);
 	if (st == OK)
-		st = retention_thread_start(disk->retention);
+		st = retention_thread_start(r->retention);
 	if (st == OK)
-		st = acceptor_start(acceptor, &disk->disk);
+		st = acceptor_start(r->acceptor, &r->disk);
 	if (st != OK)
 		return st;
-	acceptor_threads(acceptor, threads);
+	acceptor_threads(r->acceptor, &r->threads);
 	return http_start(
-	    http, threads, retention_thread_loop(disk->retention));
-}
-
-static void
-set_window(const struct options *o, void *arg)
-{
-	stream_window_limit(o->live_window.bytes, o->live_window.ns);
+	    r->http, &r->threads, retention_thread_loop(r->retention));
 }
 
 static enum status
-serve(struct daemon *d, struct reload *reload, struct acceptor *acceptor,
-    struct disk_threads *disk, struct http **http)
+serve(struct relay *r)
 {
-	const struct options *o = reload->options;
-	struct daemon_ports ports = acceptor_ports(acceptor);
-	struct sandbox sandbox = {
+	const struct options *o = &r->options;
+	struct daemon *d = &r->daemon;
+	struct event_base *base = acceptor_base(r->acceptor);
+	struct daemon_ports ports = acceptor_ports(r->acceptor);
+	struct health_config config = {
+		.path = d->health_path,
+		.group = d->has_group ? d->group : HEALTH_NO_GROUP,
+		.mask = threads_health,
+		.arg = &r->threads,
+	};
+	const struct service_config service_config = {
+		.is_alive = acceptor_is_alive,
+		.figures = acceptor_figures,
+		.arg = r->acceptor,
+	};
+	const struct timeval every_second = { .tv_sec = 1 };
+	struct event *second = event_new(base, -1, EV_PERSIST, on_second, r);
+	struct event *hangup = evsignal_new(base, SIGHUP, on_hangup, r);
+	struct service *service = NULL;
+	struct health *health = NULL;
+	enum status st = E_NOMEM;
+
+	if (second != NULL && event_add(second, &every_second) == 0 &&
+	    hangup != NULL && event_add(hangup, NULL) == 0)
+		st = health_create(&health, base, &config);
+	packet_log_limit_files(
+	    o->max_memory / LOG_FILES_PART / LOG_FILE_MEMORY);
+	set_window(o);
+	if (st == OK)
+		st = make_http(r, &ports);
+	ports.http = http_port(r->http);
+	if (st == OK) {
+		recover(r);
+		st = daemon_write(d, &ports);
+	}
+	if (st == OK) {
+		log_open_journal();
+		give_up_rights(&r->sandbox);
+		st = start_threads(r);
+	}
+	if (st == OK)
+		st = service_create(&service, base, &service_config);
+	if (st == OK) {
+		daemon_ready(d, &ports);
+		http_serving(r->http);
+		acceptor_run(r->acceptor);
+		(void)systemd_notify("STOPPING=1\n");
+	}
+	http_drain(r->http);
+	service_destroy(service);
+	health_destroy(health);
+	if (hangup != NULL)
+		event_free(hangup);
+	if (second != NULL)
+		event_free(second);
+	return st;
+}
+
+static void
+set_sandbox(struct relay *r)
+{
+	const struct options *o = &r->options;
+	const struct daemon *d = &r->daemon;
+
+	r->sandbox = (struct sandbox){
 		.mode = o->sandbox,
 		.output = o->output,
 		.state_dir = o->state_dir,
-		.output_fd = disk->disk.base_fd,
+		.output_fd = r->disk.base_fd,
 		.removes = { d->files[FILE_CONTROL].path,
 		    d->files[FILE_PID].path, d->health_path, o->http_path,
 		    d->admin_path },
@@ -143,151 +236,59 @@ serve(struct daemon *d, struct reload *reload, struct acceptor *acceptor,
 		.log_file = o->log_file,
 		.signals_parent = o->sig_parent && d->ready_fd < 0,
 	};
-	struct threads threads = { 0 };
-	struct health_config config = {
-		.path = d->health_path,
-		.group = d->has_group ? d->group : HEALTH_NO_GROUP,
-		.mask = threads_health,
-		.arg = &threads,
-	};
-	const struct service_config service_config = {
-		.is_alive = acceptor_is_alive,
-		.figures = acceptor_figures,
-		.arg = acceptor,
-	};
-	struct service *service = NULL;
-	struct health *health;
-	struct event *hangup;
-	enum status st;
-
-	st = health_create(&health, acceptor_base(acceptor), &config);
-	if (st != OK)
-		return st;
-	packet_log_limit_files(
-	    o->max_memory / LOG_FILES_PART / LOG_FILE_MEMORY);
-	set_window(o, NULL);
-	reload_tell(reload, set_window, NULL);
-	hangup = evsignal_new(
-	    acceptor_base(acceptor), SIGHUP, on_hangup, reload);
-	if (hangup == NULL || event_add(hangup, NULL) != 0)
-		st = E_NOMEM;
-	if (st == OK)
-		st = make_http(http, o, acceptor, &ports, d->admin_path);
-	ports.http = http_port(*http);
-	if (st == OK) {
-		reload_tell(reload, http_reload, *http);
-		reload_tell(reload, acceptor_reload, acceptor);
-		recover(disk, &sandbox);
-		st = daemon_write(d, &ports);
-	}
-	if (st == OK) {
-		log_open_journal();
-		give_up_rights(&sandbox);
-		st = start_threads(acceptor, o, disk, *http, &threads);
-	}
-	if (st == OK)
-		st = service_create(
-		    &service, acceptor_base(acceptor), &service_config);
-	if (st == OK) {
-		daemon_ready(d, &ports);
-		http_serving(*http);
-		acceptor_run(acceptor);
-		(void)systemd_notify("STOPPING=1\n");
-	}
-	http_drain(*http);
-	service_destroy(service);
-	if (hangup != NULL)
-		event_free(hangup);
-	health_destroy(health);
-	return st;
-}
-
-static void
-on_second(evutil_socket_t fd, short what, void *arg)
-{
-	const uint64_t active = stats_sum(STAT_sessions_active);
-	const uint64_t snapshot = stats_sum(STAT_sessions_snapshot);
-
-	log_report_suppressed();
-	open_sessions_set(arg, active > snapshot ? active - snapshot : 0);
-}
-
-static void
-tell_cut_before(uint64_t n)
-{
-	stats_add(stats_main(), STAT_sessions_cut, n);
-	log_warn("sessions cut when the relay last ended: %" PRIu64
-		 "; their tracers did not notice, and nothing is recorded "
-		 "until the sessions are destroyed and created again",
-	    n);
-}
-
-static void
-tell_cut_now(uint64_t n)
-{
-	if (n > 0)
-		log_warn("sessions cut by this stop: %" PRIu64
-			 "; their tracers do not notice",
-		    n);
 }
 
 static enum status
-run(struct daemon *d, struct reload *reload)
+run(struct relay *r)
 {
-	struct options *o = reload->options;
-	struct disk_threads disk = { 0 };
-	const struct timeval every_second = { .tv_sec = 1 };
-	struct event *second = NULL;
-	struct open_sessions open;
+	struct options *o = &r->options;
 	uint64_t cut;
-	struct http *http = NULL;
-	struct acceptor *acceptor;
 	enum status st;
 
-	st = daemon_start(d, o);
+	st = daemon_start(&r->daemon, o);
 	if (st != OK)
 		return st;
-	disk.disk.base_fd = output_open(o->output);
-	if (disk.disk.base_fd < 0)
+	r->disk.base_fd = output_open(o->output);
+	if (r->disk.base_fd < 0)
 		return E_IO;
-	cut = open_sessions_take(&open, o->run_dir);
-	st = acceptor_create(&acceptor, o);
+	set_sandbox(r);
+	cut = open_sessions_take(&r->sessions, o->run_dir);
+	st = acceptor_create(&r->acceptor, o);
 	if (st == OK)
-		second = event_new(
-		    acceptor_base(acceptor), -1, EV_PERSIST, on_second, &open);
-	if (st == OK &&
-	    (second == NULL || event_add(second, &every_second) != 0))
-		st = E_NOMEM;
-	if (st == OK)
-		st = dir_registry_create(&disk.disk.registry);
+		st = dir_registry_create(&r->disk.registry);
 	if (st == OK)
 		st = retention_thread_create(
-		    &disk.retention, disk.disk.registry, o);
-	if (st == OK) {
-		if (cut > 0)
-			tell_cut_before(cut);
-		disk.disk.stored = retention_thread_door(disk.retention);
-		reload_tell(reload, retention_thread_reload, disk.retention);
-		st = serve(d, reload, acceptor, &disk, &http);
+		    &r->retention, r->disk.registry, o);
+	if (st == OK && cut > 0) {
+		stats_add(stats_main(), STAT_sessions_cut, cut);
+		log_warn("sessions cut when the relay last ended: %" PRIu64
+			 "; their tracers did not notice, and nothing is "
+			 "recorded until the sessions are destroyed and "
+			 "created again",
+		    cut);
 	}
-	if (second != NULL)
-		event_free(second);
-	acceptor_destroy(acceptor);
+	if (st == OK) {
+		r->disk.stored = retention_thread_door(r->retention);
+		st = serve(r);
+	}
+	acceptor_destroy(r->acceptor);
 	/* After a failed start, the next start still reports the cut sessions.
 	 */
-	if (st == OK) {
+	if (st == OK)
 		cut = stats_sum(STAT_ended_stop);
-		tell_cut_now(cut);
-	}
-	open_sessions_end(&open, cut);
+	if (st == OK && cut > 0)
+		log_warn("sessions cut by this stop: %" PRIu64
+			 "; their tracers do not notice",
+		    cut);
+	open_sessions_end(&r->sessions, cut);
 	/* Before HTTP, which it informs of deletions; after the workers, whose
 	 * last notes it stores. */
-	retention_thread_stop(disk.retention);
-	http_destroy(http);
-	syncer_stop(disk.disk.syncer);
-	recovery_stop(disk.recovery);
-	dir_registry_destroy(disk.disk.registry);
-	close(disk.disk.base_fd);
+	retention_thread_stop(r->retention);
+	http_destroy(r->http);
+	syncer_stop(r->disk.syncer);
+	recovery_stop(r->recovery);
+	dir_registry_destroy(r->disk.registry);
+	close(r->disk.base_fd);
 	return st;
 }
 
@@ -322,27 +323,26 @@ report(struct options *o)
 int
 main(int argc, char **argv)
 {
-	static struct options options;
-	static struct daemon daemon;
-	static struct reload reload;
+	static struct relay relay;
+	struct options *o = &relay.options;
 	enum status st;
 
 	/* Command line errors are printed without a time stamp. */
 	(void)log_look_at_stderr(false);
 	options_report_as_service(argc, argv);
-	if (options_parse(&options, argc, argv) != OK)
+	if (options_parse(o, argc, argv) != OK)
 		return EXIT_FAILURE;
-	if (options.is_done)
+	if (o->is_done)
 		return EXIT_SUCCESS;
-	if (options.check_config || options.print_config)
-		return report(&options);
-	if (start_log(&options) != OK)
+	if (o->check_config || o->print_config)
+		return report(o);
+	if (start_log(o) != OK)
 		return EXIT_FAILURE;
-	reload_init(&reload, &options, argc, argv);
-	st = systemd_take_sockets(&options);
+	reload_init(&relay.reload, o, argc, argv, apply, &relay);
+	st = systemd_take_sockets(o);
 	if (st == OK)
-		st = run(&daemon, &reload);
-	daemon_end(&daemon);
+		st = run(&relay);
+	daemon_end(&relay.daemon);
 	log_report_suppressed();
 	return st == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

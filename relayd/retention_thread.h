@@ -28,7 +28,7 @@ void retention_thread_stop(struct retention_thread *t);
 struct stored_door *retention_thread_door(struct retention_thread *t);
 /* Takes MESSAGE_STORED_INFO. */
 struct loop *retention_thread_loop(struct retention_thread *t);
-/* Apply the limits of O; for reload_tell(). */
+/* Apply the limits of O, after a reload. */
 void retention_thread_reload(const struct options *o, void *thread);
 
 #endif

@@ -53,7 +53,7 @@ uint16_t http_port(const struct http *h); /* 0: none */
 enum status http_start(struct http *h, const struct threads *threads,
     struct loop *retention) MUST_CHECK;
 void http_serving(struct http *h);
-/* For reload_tell(): --http-host and --metrics-per-session may have changed. */
+/* After a reload: --http-host and --metrics-per-session may have changed. */
 void http_reload(const struct options *o, void *http);
 /* Returns when the HTTP thread has done it. */
 void http_drain(struct http *h);

@@ -14,20 +14,16 @@
 #include "relayd/process/options_internal.h"
 
 void
-reload_init(struct reload *r, struct options *o, int argc, char **argv)
+reload_init(struct reload *r, struct options *o, int argc, char **argv,
+    reload_fn *apply, void *arg)
 {
-	*r = (struct reload){ .options = o, .argc = argc, .argv = argv };
+	*r = (struct reload){ .options = o,
+		.argc = argc,
+		.argv = argv,
+		.apply = apply,
+		.arg = arg };
 	r->asked = *o;
 	environment_keep_directory();
-}
-
-void
-reload_tell(struct reload *r, reload_fn *fn, void *arg)
-{
-	assert(r->n_hooks < RELOAD_HOOKS);
-	r->hooks[r->n_hooks].call = fn;
-	r->hooks[r->n_hooks].arg = arg;
-	r->n_hooks++;
 }
 
 /* What follows from settings of the log; a log file that is named anew. */
@@ -120,8 +116,8 @@ reload_now(struct reload *r)
 	(void)systemd_notify(state);
 	st = read_again(r);
 	apply_log(r->options);
-	for (unsigned i = 0; i < r->n_hooks && st == OK; i++)
-		r->hooks[i].call(r->options, r->hooks[i].arg);
+	if (st == OK)
+		r->apply(r->options, r->arg);
 	(void)systemd_notify("READY=1\n");
 	return st;
 }

@@ -5,8 +5,8 @@
  * stay. If anything is wrong, nothing changes. The log file is opened again in
  * any case. Main thread.
  *
- * Users of a reloadable setting read struct options each time, or register a
- * function (reload_tell); threads get the value through struct published.
+ * Users of a reloadable setting read struct options each time, or get a copy
+ * from apply() in main.c; threads get the value through struct published.
  */
 #ifndef RELAYD_PROCESS_RELOAD_H
 #define RELAYD_PROCESS_RELOAD_H
@@ -15,9 +15,6 @@
 #include "common/status.h"
 #include "relayd/process/options.h"
 
-/* The number of functions that may be registered. */
-#define RELOAD_HOOKS 8
-
 typedef void reload_fn(const struct options *o, void *arg);
 
 struct reload {
@@ -25,18 +22,14 @@ struct reload {
 	struct options asked;	 /* as parsed, before adjustments */
 	int argc;
 	char **argv;
-	struct {
-		reload_fn *call;
-		void *arg;
-	} hooks[RELOAD_HOOKS];
-	unsigned n_hooks;
+	reload_fn *apply; /* called after each successful reload */
+	void *arg;
 };
 
 /* Called before the working directory changes. All arguments are borrowed;
  * reload_now() writes to *O. */
-void reload_init(struct reload *r, struct options *o, int argc, char **argv);
-/* Call FN after each successful reload. */
-void reload_tell(struct reload *r, reload_fn *fn, void *arg);
+void reload_init(struct reload *r, struct options *o, int argc, char **argv,
+    reload_fn *apply, void *arg);
 /* Reload, and notify the service manager of the begin and the end. E_REFUSED:
  * all errors were logged, and nothing changed. */
 enum status reload_now(struct reload *r);

@@ -476,8 +476,7 @@ TEST(a_reload_tells_who_asked)
 	ck_assert_int_eq(chdir(scratch_path("")), 0);
 	scratch_write("own", "[relayd]\nverbose=1\nworkers=2\n");
 	ck_assert_int_eq(options_parse(&got, 3, argv), OK);
-	reload_init(&r, &got, 3, argv);
-	reload_tell(&r, on_reload, &got);
+	reload_init(&r, &got, 3, argv, on_reload, &got);
 	got.workers = 1; /* as where descriptors are few */
 	ck_assert_int_eq(chdir("/"), 0);
 	capture();
