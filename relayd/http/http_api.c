@@ -149,56 +149,39 @@ serve_history(struct http *h, struct evhttp_request *r)
 	api_answer_json(r, &b);
 }
 
-struct path {
+static const struct path {
 	const char *path;
 	void (*serve)(struct http *h, struct evhttp_request *r);
+	bool is_order; /* by POST, on the admin socket */
+} paths[] = {
+	{ "/", serve_page, false },
+	{ "/healthz", serve_health, false },
+	{ "/-/healthy", serve_health, false },
+	{ "/readyz", serve_ready, false },
+	{ "/-/ready", serve_ready, false },
+	{ "/metrics", serve_metrics, false },
+	{ "/api/v1/status", serve_status, false },
+	{ "/api/v1/sessions", sessions_serve, false },
+	{ "/api/v1/history", serve_history, false },
+	{ "/api/v1/stored", stored_serve, false },
+	{ "/api/v1/vacuum", vacuum_serve, true },
+	{ "/api/v1/keep", keep_serve, true },
 };
-
-static const struct path looks[] = {
-	{ "/", serve_page },
-	{ "/healthz", serve_health },
-	{ "/-/healthy", serve_health },
-	{ "/readyz", serve_ready },
-	{ "/-/ready", serve_ready },
-	{ "/metrics", serve_metrics },
-	{ "/api/v1/status", serve_status },
-	{ "/api/v1/sessions", sessions_serve },
-	{ "/api/v1/history", serve_history },
-	{ "/api/v1/stored", stored_serve },
-};
-
-/* By POST, on the admin socket. */
-static const struct path orders[] = {
-	{ "/api/v1/vacuum", vacuum_serve },
-	{ "/api/v1/keep", keep_serve },
-};
-
-static const struct path *
-find_path(const struct path *all, size_t n, const char *path)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(path, all[i].path) == 0)
-			return &all[i];
-	return NULL;
-}
 
 static void
 serve_path(struct http_face *f, struct evhttp_request *r, const char *path)
 {
 	const bool is_post = evhttp_request_get_command(r) == EVHTTP_REQ_POST;
-	const struct path *look, *order = NULL;
+	const struct path *p = NULL;
 
-	look = find_path(looks, ARRAY_LEN(looks), path);
-	if (f->is_admin)
-		order = find_path(orders, ARRAY_LEN(orders), path);
-	if (order != NULL && is_post)
-		order->serve(f->http, r);
-	else if (order != NULL)
-		server_refuse_method(r, "POST");
-	else if (is_post)
-		server_refuse_method(r, "GET, HEAD");
-	else if (look != NULL)
-		look->serve(f->http, r);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (strcmp(path, paths[i].path) == 0 &&
+		    (f->is_admin || !paths[i].is_order))
+			p = &paths[i];
+	if (is_post != (p != NULL && p->is_order))
+		server_refuse_method(r, is_post ? "GET, HEAD" : "POST");
+	else if (p != NULL)
+		p->serve(f->http, r);
 	else if (strcmp(path, "/api/v1/events") == 0)
 		serve_events(f, r);
 	else if (strncmp(path, SESSIONS_PATH, strlen(SESSIONS_PATH)) == 0)

@@ -279,22 +279,17 @@ session_serve(struct http *h, struct evhttp_request *r, const char *id)
 static void
 answer_metrics(struct http *h, struct question *q)
 {
-	struct session_info *flat;
 	struct buf b = { 0 };
 	struct found f;
 
 	collect(&f, h, q);
-	flat = calloc(f.n + 1, sizeof(*flat));
-	if (f.lacks_memory || flat == NULL) {
+	if (f.lacks_memory) {
 		server_answer_text(q->request, 503, API_NO_MEMORY);
 	} else {
-		for (unsigned i = 0; i < f.n; i++)
-			flat[i] = *f.all[i];
 		metrics_write(&b, &h->view);
-		metrics_write_sessions(&b, flat, f.n);
+		metrics_write_sessions(&b, f.all, f.n);
 		api_answer_buf(q->request, 200, METRICS_TYPE, &b);
 	}
-	free(flat);
 	free(f.all);
 }
 

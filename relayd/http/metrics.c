@@ -221,10 +221,10 @@ write_sample(struct buf *b, const char *name, const struct session_info *s,
 }
 
 static bool
-is_first_of_its_name(const struct session_info *s, unsigned i)
+is_first_of_its_name(const struct session_info *const *s, unsigned i)
 {
 	for (unsigned k = 0; k < i; k++)
-		if (is_same_name(&s[k], &s[i]))
+		if (is_same_name(s[k], s[i]))
 			return false;
 	return true;
 }
@@ -241,7 +241,7 @@ field(const struct session_info *s, size_t at)
 /* One sample for each name; AT: the field, 0: lost packets. */
 static void
 write_names(struct buf *b, const char *name, size_t at,
-    const struct session_info *s, unsigned n)
+    const struct session_info *const *s, unsigned n)
 {
 	uint64_t sum;
 
@@ -250,15 +250,16 @@ write_names(struct buf *b, const char *name, size_t at,
 			continue;
 		sum = 0;
 		for (unsigned k = i; k < n; k++)
-			if (is_same_name(&s[k], &s[i]))
-				sum += at == 0 ? sums_lost(&s[k].sums)
-					       : field(&s[k], at);
-		write_sample(b, name, &s[i], sum);
+			if (is_same_name(s[k], s[i]))
+				sum += at == 0 ? sums_lost(&s[k]->sums)
+					       : field(s[k], at);
+		write_sample(b, name, s[i], sum);
 	}
 }
 
 void
-metrics_write_sessions(struct buf *b, const struct session_info *s, unsigned n)
+metrics_write_sessions(
+    struct buf *b, const struct session_info *const *s, unsigned n)
 {
 	for (size_t i = 0; i < ARRAY_LEN(of_session); i++) {
 		head(b, of_session[i].name, of_session[i].type,

@@ -15,6 +15,6 @@ struct view;
 void metrics_write(struct buf *b, const struct view *v);
 /* Of the N sessions at S; those with the same host and name are added up. */
 void metrics_write_sessions(
-    struct buf *b, const struct session_info *s, unsigned n);
+    struct buf *b, const struct session_info *const *s, unsigned n);
 
 #endif

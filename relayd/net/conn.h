@@ -90,7 +90,7 @@ struct conn {
 	bool has_events;
 	bool is_closing;	/* sending the last reply, input is ignored */
 	bool is_unread;		/* the socket has not taken all replies */
-	enum status failure;	/* from conn_read_ahead() */
+	enum status failure;	/* from conn_read_rest() */
 	uint64_t busy_since_ns; /* mid-message or closing; 0: neither */
 	/* The SESSION_GONE message of a connection with a session. Allocated
 	 * before the session is counted, so that the count can always end. */

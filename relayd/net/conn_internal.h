@@ -8,15 +8,11 @@
 /* Read and serve what has arrived. C may be destroyed on return. */
 void conn_read(struct conn *c);
 /* The same for the bytes that the socket holds now. A failure is stored for the
- * next conn_read(). */
-void conn_read_ahead(struct conn *c);
-/* The same at an ordered shutdown, with commits in between. */
-void conn_read_last(struct conn *c);
-/* Take packets that were read but held back because their session or the relay
- * holds too much (shard->slice.takes_all). */
-void conn_take_kept(struct conn *c);
-/* Finish a request that has begun, and none after it. */
-void conn_end_request(struct conn *c);
+ * next conn_read(). COMMITS: an ordered shutdown. */
+void conn_read_rest(struct conn *c, bool commits);
+/* At an ordered shutdown (shard->slice.takes_all): take packets that were read
+ * but held back; finish a request that has begun, and none after it. */
+void conn_serve_kept(struct conn *c);
 /* Bytes that the socket holds now. */
 size_t conn_in_socket(const struct conn *c);
 

@@ -24,7 +24,7 @@
  * many smaller packets arrive with one read. */
 #define LARGE_PACKET (32 * 1024)
 
-/* The outcome of one read. READ_ALL: fewer bytes than requested, so the socket
+/* READ_ALL: fewer bytes than requested, so the socket
  * is empty unless more bytes have arrived since. */
 enum read_result { READ_SOME, READ_ALL, READ_NOTHING, READ_END, READ_ERROR };
 
@@ -318,7 +318,8 @@ read_session_data(struct conn *c)
 	if (c->control == NULL || c->control->session == NULL)
 		return true;
 	list_for_each (n, tmp, &c->control->session->inputs) {
-		conn_read_ahead(list_entry(n, struct ingest, input.node)->conn);
+		conn_read_rest(
+		    list_entry(n, struct ingest, input.node)->conn, false);
 		c->control->is_waiting = is_late(c);
 		if (c->control->is_waiting)
 			return false;
@@ -382,67 +383,35 @@ conn_in_socket(const struct conn *c)
 	return ioctl(c->fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
-/* One step of reading ahead. False: nothing more can be read now. */
-static bool
-read_step(struct conn *c, size_t *size)
+void
+conn_read_rest(struct conn *c, bool commits)
 {
-	enum status st;
+	const size_t there = conn_in_socket(c);
+	size_t size, total = 0;
 	enum read_result g;
+	bool more = c->failure == OK;
 
-	*size = 0;
-	if (c->failure != OK)
-		return false;
-	g = read_some(c, &st, size);
-	c->failure = st;
-	return g <= READ_ALL && st == OK && !is_held(c) && !is_late(c);
-}
-
-static void
-end_reading(struct conn *c)
-{
+	while (more) {
+		g = read_some(c, &c->failure, &size);
+		total += size;
+		more = g <= READ_ALL && !is_held(c);
+		/* Bounds what waits, and resumes what was held. */
+		if (commits) {
+			cycle_commit(c->set->shard);
+			more = more || size > 0;
+		}
+		more = more && c->failure == OK && total < there && !is_late(c);
+	}
 	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
 	if (is_held(c))
 		hold(c);
 }
 
 void
-conn_read_ahead(struct conn *c)
+conn_serve_kept(struct conn *c)
 {
-	const size_t there = conn_in_socket(c);
-	size_t size, total = 0;
-
-	while (read_step(c, &size) && total + size < there)
-		total += size;
-	end_reading(c);
-}
-
-void
-conn_read_last(struct conn *c)
-{
-	const size_t there = conn_in_socket(c);
-	size_t size, total = 0;
-	bool more;
-
-	do {
-		more = read_step(c, &size);
-		total += size;
-		/* Bounds what waits, and resumes what was held. */
-		cycle_commit(c->set->shard);
-		more = more || (c->failure == OK && size > 0 && !is_late(c));
-	} while (more && total < there);
-	end_reading(c);
-}
-
-void
-conn_take_kept(struct conn *c)
-{
-	if (c->failure == OK && c->kind == CONN_DATA)
-		c->failure = serve_kept(c);
-}
-
-void
-conn_end_request(struct conn *c)
-{
-	if (c->failure == OK && c->control != NULL && c->control->done > 0)
+	if (c->failure == OK &&
+	    (c->kind == CONN_DATA ||
+		(c->control != NULL && c->control->done > 0)))
 		c->failure = serve_kept(c);
 }

@@ -18,7 +18,7 @@
 #define LAST_READ_NS (300 * NS_PER_MS)
 /* Connections with so few bytes in their sockets are read first, so that a peer
  * that never stops sending does not use up the time. */
-#define LAST_LITTLE (64 * 1024)
+#define LAST_READ_SMALL (64 * 1024)
 
 /* Commit before the end of the cycle after so many bytes of packets: more would
  * not fit in the second-level cache. */
@@ -199,7 +199,7 @@ conns_end_cycle(struct conns *set)
 /* Read the connections of this kind: those with few bytes in their sockets, or
  * the others. */
 static void
-read_last(struct conns *set, enum conn_kind kind, bool little)
+read_rest(struct conns *set, enum conn_kind kind, bool is_small)
 {
 	struct list *n, *tmp;
 	struct conn *c;
@@ -209,29 +209,40 @@ read_last(struct conns *set, enum conn_kind kind, bool little)
 		if (shard_is_late(set->shard))
 			return;
 		if (c->kind == kind && !c->is_closing &&
-		    little == (conn_in_socket(c) <= LAST_LITTLE))
-			conn_read_last(c);
+		    is_small == (conn_in_socket(c) <= LAST_READ_SMALL))
+			conn_read_rest(c, true);
+	}
+}
+
+static void
+serve_kept(struct conns *set, enum conn_kind kind)
+{
+	struct list *n, *tmp;
+	struct conn *c;
+
+	list_for_each (n, tmp, &set->conns) {
+		c = list_entry(n, struct conn, node);
+		if (c->kind != kind)
+			continue;
+		conn_serve_kept(c);
+		/* Requests end before the first commit. */
+		if (kind == CONN_DATA)
+			cycle_commit(set->shard);
 	}
 }
 
 void
 conns_read_all(struct conns *set)
 {
-	struct list *n, *tmp;
-
 	shard_begin_slice_until(set->shard, clock_now_ns() + LAST_READ_NS);
-	for (int little = 1; little >= 0; little--) {
-		read_last(set, CONN_DATA, little);
-		read_last(set, CONN_CONTROL, little);
+	for (int is_small = 1; is_small >= 0; is_small--) {
+		read_rest(set, CONN_DATA, is_small);
+		read_rest(set, CONN_CONTROL, is_small);
 	}
 	set->shard->slice.takes_all = true;
 	shard_begin_slice_until(set->shard, 0);
-	list_for_each (n, tmp, &set->conns)
-		conn_end_request(list_entry(n, struct conn, node));
+	serve_kept(set, CONN_CONTROL);
 	shard_end_slices(set->shard);
 	cycle_commit(set->shard);
-	list_for_each (n, tmp, &set->conns) {
-		conn_take_kept(list_entry(n, struct conn, node));
-		cycle_commit(set->shard);
-	}
+	serve_kept(set, CONN_DATA);
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -24,7 +23,7 @@
 #define PAUSE_MS 100
 
 struct listener {
-	int fd, spare_fd;
+	int fd;
 	const char *name;
 	const struct keepalive *keepalive;
 	struct event *event, *resume;
@@ -32,12 +31,6 @@ struct listener {
 	void (*accepted)(int take_fd, const struct sockaddr *peer, void *arg);
 	void *arg;
 };
-
-static int
-open_spare(void)
-{
-	return open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
 
 static bool
 set_number(int fd, int level, int name, int value)
@@ -93,21 +86,15 @@ set_options(const struct listener *l, int fd)
 		log_errno(LOG_WARN, "%s port: keep-alive", l->name);
 }
 
-/* Accept and close one connection with the spare descriptor, then pause. */
+/* The connections wait until descriptors are free again. */
 static void
 out_of_descriptors(struct listener *l)
 {
 	const struct timeval pause = { .tv_usec = PAUSE_MS * 1000 };
-	int fd;
 
-	if (log_ratelimit(&l->last_log, LOG_AGAIN_NS))
+	if (log_ratelimit(&l->last_log, 10 * NS_PER_S))
 		log_errno(
-		    LOG_ERROR, "%s port: a connection is turned away", l->name);
-	close(l->spare_fd);
-	fd = accept(l->fd, NULL, NULL);
-	if (fd >= 0)
-		close(fd);
-	l->spare_fd = open_spare();
+		    LOG_ERROR, "%s port: connections have to wait", l->name);
 	event_del(l->event);
 	event_add(l->resume, &pause);
 }
@@ -211,7 +198,6 @@ listener_create(struct listener **out, struct event_base *base, int take_fd,
 	l->keepalive = keepalive;
 	l->accepted = accepted;
 	l->arg = arg;
-	l->spare_fd = open_spare();
 	l->fd = take_fd;
 	l->event = event_new(base, l->fd, EV_READ | EV_PERSIST, on_accept, l);
 	l->resume = evtimer_new(base, on_resume, l);
@@ -235,7 +221,5 @@ listener_destroy(struct listener *l)
 		event_free(l->resume);
 	if (l->fd >= 0)
 		close(l->fd);
-	if (l->spare_fd >= 0)
-		close(l->spare_fd);
 	free(l);
 }

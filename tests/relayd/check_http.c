@@ -154,9 +154,10 @@ TEST(sessions_of_one_name_are_one_sample)
 		{ .host = host, .name = other, .sums.written_bytes = 10 },
 		{ .host = host, .name = name, .sums.written_bytes = 4 },
 	};
+	const struct session_info *const all[] = { &s[0], &s[1], &s[2] };
 	struct buf b = { 0 };
 
-	metrics_write_sessions(&b, s, ARRAY_LEN(s));
+	metrics_write_sessions(&b, all, ARRAY_LEN(all));
 	buf_u8(&b, 0);
 	ck_assert_ptr_nonnull(strstr((const char *)buf_data(&b),
 	    "tracepulse_session_written_bytes_total{host=\"h\",session=\"s\"} "
