@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "proto/live.h"
 #include "relayd/http/text.h"
 #include "relayd/http/view.h"
 #include "relayd/process/options.h"
@@ -280,82 +279,50 @@ json_write_event(struct buf *b, const struct relay_event *n)
 	json_close(b, '}');
 }
 
-static const struct {
-	const char *metric, *label, *value;
-} totals[STATS] = {
-#define STAT(id, kind, metric, label, value, help) { metric, label, value },
-#include "relayd/stats/stats.tbl.h"
-#undef STAT
+/* Labels become objects, by their values. */
+struct totals_writer {
+	struct buf *b;
+	struct total last; /* metric "": none */
 };
 
-/* Rows of one metric follow each other in the table. */
 static bool
-is_same_metric(unsigned a, unsigned b)
+is_same(const char *a, const char *b)
 {
-	return b < STATS && strcmp(totals[a].metric, totals[b].metric) == 0;
+	return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
 static void
-write_counters(struct buf *b)
+write_total(void *arg, const struct total *t)
 {
-	for (unsigned i = 0; i < STATS; i++) {
-		const bool is_labelled = *totals[i].label != '\0';
+	struct totals_writer *w = arg;
+	const struct total *last = &w->last;
+	const bool is_metric = is_same(last->metric, t->metric);
+	const bool is_first = is_metric && is_same(last->labels[0].value,
+					       t->labels[0].value);
+	const char *name = t->metric;
 
-		if (is_labelled && (i == 0 || !is_same_metric(i, i - 1)))
-			json_open(b, totals[i].metric, '{');
-		json_add_number(b,
-		    is_labelled ? totals[i].value : totals[i].metric,
-		    stats_sum((enum stats_row)i));
-		if (is_labelled && !is_same_metric(i, i + 1))
-			json_close(b, '}');
+	if (last->labels[1].name != NULL && !is_first)
+		json_close(w->b, '}');
+	if (last->labels[0].name != NULL && !is_metric)
+		json_close(w->b, '}');
+	for (unsigned i = 0; i < 2 && t->labels[i].name != NULL; i++) {
+		if (i == 0 ? !is_metric : !is_first)
+			json_open(w->b, name, '{');
+		name = t->labels[i].value;
 	}
-}
-
-static void
-write_live_statuses(struct buf *b)
-{
-	bool is_open;
-
-	json_open(b, "live_requests_total", '{');
-	for (unsigned cmd = 0; cmd < STATS_LIVE_COMMANDS; cmd++) {
-		is_open = false;
-		for (unsigned st = 0; st < STATS_LIVE_STATUSES; st++) {
-			if (live_status_name(cmd, st) == NULL ||
-			    (st == 0 && live_status_name(cmd, 1) != NULL))
-				continue;
-			if (!is_open)
-				json_open(b, live_row(cmd)->name, '{');
-			is_open = true;
-			json_add_number(b, live_status_name(cmd, st),
-			    view_live_requests(cmd, st));
-		}
-		if (is_open)
-			json_close(b, '}');
-	}
-	json_close(b, '}');
+	if (name != NULL)
+		json_add_number(w->b, name, t->n);
+	w->last = *t;
 }
 
 static void
 write_totals(struct buf *b)
 {
+	struct totals_writer w = { .b = b };
+
 	json_open(b, "totals", '{');
-	write_counters(b);
-	json_open(b, "connections", '{');
-	for (unsigned p = 0; p < STATS_PORTS; p++)
-		json_add_number(b, stats_port_names[p],
-		    stats_connections((enum stats_port)p));
-	json_close(b, '}');
-	json_open(b, "refused_total", '{');
-	for (unsigned p = 0; p < STATS_PORTS; p++) {
-		json_open(b, stats_port_names[p], '{');
-		for (unsigned why = 0; why < REFUSALS; why++)
-			json_add_number(b, refusal_names[why],
-			    stats_refusals(
-				(enum stats_port)p, (enum refusal)why));
-		json_close(b, '}');
-	}
-	json_close(b, '}');
-	write_live_statuses(b);
+	view_totals(write_total, &w);
+	write_total(&w, &(struct total){ 0 }); /* closes the last */
 	json_close(b, '}');
 }
 

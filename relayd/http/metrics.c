@@ -7,24 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "proto/live.h"
 #include "relayd/http/text.h"
 #include "relayd/http/view.h"
 #include "relayd/process/options.h"
 
 #define PREFIX "tracepulse_"
-
-enum kind { COUNTER, GAUGE };
-
-static const struct row {
-	enum kind kind;
-	const char *name, *label, *value, *help;
-} rows[STATS] = {
-#define STAT(id, kind, metric, label, value, help) \
-	{ kind, metric, label, value, help },
-#include "relayd/stats/stats.tbl.h"
-#undef STAT
-};
 
 static void
 head(struct buf *b, const char *name, const char *type, const char *help)
@@ -40,61 +27,30 @@ gauge(struct buf *b, const char *name, const char *help, uint64_t value)
 	text_add(b, PREFIX "%s %" PRIu64 "\n", name, value);
 }
 
-static void
-write_rows(struct buf *b)
-{
-	for (unsigned i = 0; i < STATS; i++) {
-		const struct row *r = &rows[i];
-
-		if (i == 0 || strcmp(r->name, rows[i - 1].name) != 0)
-			head(b, r->name,
-			    r->kind == COUNTER ? "counter" : "gauge", r->help);
-		if (*r->label == '\0')
-			text_add(b, PREFIX "%s %" PRIu64 "\n", r->name,
-			    stats_sum((enum stats_row)i));
-		else
-			text_add(b, PREFIX "%s{%s=\"%s\"} %" PRIu64 "\n",
-			    r->name, r->label, r->value,
-			    stats_sum((enum stats_row)i));
-	}
-}
+struct totals_writer {
+	struct buf *b;
+	const char *last; /* metric */
+};
 
 static void
-write_live_requests(struct buf *b)
+write_total(void *arg, const struct total *t)
 {
-	const char *name;
+	struct totals_writer *w = arg;
+	const bool has_second = t->labels[1].name != NULL;
 
-	head(b, "live_requests_total", "counter", "Viewer requests answered");
-	for (unsigned cmd = 0; cmd < STATS_LIVE_COMMANDS; cmd++)
-		for (unsigned st = 0; st < STATS_LIVE_STATUSES; st++) {
-			name = live_status_name(cmd, st);
-			if (name == NULL ||
-			    (st == 0 && live_status_name(cmd, 1)))
-				continue;
-			text_add(b,
-			    PREFIX "live_requests_total{command=\"%s\","
-				   "status=\"%s\"} %" PRIu64 "\n",
-			    live_row(cmd)->name, name,
-			    view_live_requests(cmd, st));
-		}
-}
-
-static void
-write_ports(struct buf *b)
-{
-	head(b, "connections", "gauge", "Open connections");
-	for (unsigned p = 0; p < STATS_PORTS; p++)
-		text_add(b, PREFIX "connections{port=\"%s\"} %" PRIu64 "\n",
-		    stats_port_names[p], stats_connections((enum stats_port)p));
-	head(b, "refused_total", "counter", "Connections and requests refused");
-	for (unsigned p = 0; p < STATS_PORTS; p++)
-		for (unsigned why = 0; why < REFUSALS; why++)
-			text_add(b,
-			    PREFIX "refused_total{port=\"%s\",reason=\"%s\"} "
-				   "%" PRIu64 "\n",
-			    stats_port_names[p], refusal_names[why],
-			    stats_refusals(
-				(enum stats_port)p, (enum refusal)why));
+	if (strcmp(w->last, t->metric) != 0)
+		head(w->b, t->metric, t->is_gauge ? "gauge" : "counter",
+		    t->help);
+	w->last = t->metric;
+	text_add(w->b, PREFIX "%s", t->metric);
+	if (t->labels[0].name != NULL)
+		text_add(w->b, "{%s=\"%s\"%s%s%s%s%s}", t->labels[0].name,
+		    t->labels[0].value, has_second ? "," : "",
+		    has_second ? t->labels[1].name : "",
+		    has_second ? "=\"" : "",
+		    has_second ? t->labels[1].value : "",
+		    has_second ? "\"" : "");
+	text_add(w->b, " %" PRIu64 "\n", t->n);
 }
 
 static void
@@ -176,9 +132,7 @@ void
 metrics_write(struct buf *b, const struct view *v)
 {
 	write_process(b, v);
-	write_rows(b);
-	write_ports(b);
-	write_live_requests(b);
+	view_totals(write_total, &(struct totals_writer){ b, "" });
 	write_histograms(b, v);
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/account.h"
 #include "common/fds.h"
+#include "proto/live.h"
 #include "relayd/process/options.h"
 
 const char *const view_rate_names[RATES] = { "received_bytes_per_second",
@@ -38,8 +39,8 @@ view_close(struct view *v)
 		close(v->statm_fd);
 }
 
-uint64_t
-view_live_requests(unsigned cmd, unsigned status)
+static uint64_t
+live_requests(unsigned cmd, unsigned status)
 {
 	uint64_t n = 0;
 
@@ -47,6 +48,59 @@ view_live_requests(unsigned cmd, unsigned status)
 		n += published_word(
 		    &stats_live_worker(i)->live_requests[cmd][status]);
 	return n;
+}
+
+static void
+live_totals(
+    void (*each)(void *arg, const struct total *t), void *arg, unsigned cmd)
+{
+	const char *name;
+
+	for (unsigned st = 0; st < STATS_LIVE_STATUSES; st++) {
+		name = live_status_name(cmd, st);
+		if (name != NULL &&
+		    (st > 0 || live_status_name(cmd, 1) == NULL))
+			each(arg, &(struct total){ "live_requests_total",
+				      "Viewer requests answered", false,
+				      { { "command", live_row(cmd)->name },
+					  { "status", name } },
+				      live_requests(cmd, st) });
+	}
+}
+
+void
+view_totals(void (*each)(void *arg, const struct total *t), void *arg)
+{
+	enum { COUNTER, GAUGE };
+	static const struct total rows[STATS] = {
+#define STAT(id, kind, metric, label, value, help) \
+	{ metric, help, kind == GAUGE, { { label, value } }, 0 },
+#include "relayd/stats/stats.tbl.h"
+#undef STAT
+	};
+	struct total t;
+
+	for (unsigned i = 0; i < STATS; i++) {
+		t = rows[i];
+		t.n = stats_sum((enum stats_row)i);
+		if (*t.labels[0].name == '\0')
+			t.labels[0].name = NULL;
+		each(arg, &t);
+	}
+	for (unsigned p = 0; p < STATS_PORTS; p++)
+		each(arg, &(struct total){ "connections", "Open connections",
+			      true, { { "port", stats_port_names[p] } },
+			      stats_connections((enum stats_port)p) });
+	for (unsigned p = 0; p < STATS_PORTS; p++)
+		for (unsigned why = 0; why < REFUSALS; why++)
+			each(arg, &(struct total){ "refused_total",
+				      "Connections and requests refused", false,
+				      { { "port", stats_port_names[p] },
+					  { "reason", refusal_names[why] } },
+				      stats_refusals((enum stats_port)p,
+					  (enum refusal)why) });
+	for (unsigned cmd = 0; cmd < STATS_LIVE_COMMANDS; cmd++)
+		live_totals(each, arg, cmd);
 }
 
 static void

@@ -89,7 +89,18 @@ void view_close(struct view *v);
 /* Once a second. */
 void view_tick(struct view *v);
 
-uint64_t view_live_requests(unsigned cmd, unsigned status);
+/* What is counted since the start, and some gauges: a metric, and a member of
+ * "totals" of the same name. */
+struct total {
+	const char *metric, *help;
+	bool is_gauge;
+	struct {
+		const char *name, *value;
+	} labels[2]; /* of which some are NULL */
+	uint64_t n;
+};
+/* Call EACH for all; those of one metric and label follow each other. */
+void view_totals(void (*each)(void *arg, const struct total *t), void *arg);
 
 /* In how many seconds the disk is full at the rate of the last minutes. False:
  * nothing is written, or it is not known. */
