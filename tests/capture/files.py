@@ -207,6 +207,24 @@ def formats_of_files():
                         program.shutil.rmtree(out)
 
 
+def pcapng():
+    """Read by libpcap: one section with an interface of Ethernet."""
+    def block(kind, body):
+        size = struct.pack("<I", 12 + len(body))
+        return struct.pack("<I", kind) + size + body + size
+    with program.directory() as top:
+        with open(f"{top}/a", "wb") as f:
+            f.write(block(0x0a0d0d0a, struct.pack("<IHHq", 0x1a2b3c4d, 1, 0,
+                                                  -1)) +
+                    block(1, struct.pack("<HHI", 1, 0, 0)) +
+                    block(6, struct.pack("<IIIII", 0, 0, 5, 60, 64) +
+                          bytes(60)))
+        program.run("-i", f"{top}/a", "--output", f"{top}/out")
+        equal([(e.ns, e["wire_len"], e["cap_len"])
+               for e in program.events(f"{top}/out")], [(5000, 64, 60)],
+              "packets")
+
+
 def prefixed(link_type, data, version):
     """IP behind another link layer."""
     ether_type = make.IPV4 if version == 4 else make.IPV6
@@ -571,7 +589,7 @@ def several_inputs():
                 equal(sum(e["input"] == n for e in found), 3000, order)
 
 
-CASES = [each_kind_of_packet, formats_of_files, radiotap_checksums,
+CASES = [each_kind_of_packet, formats_of_files, pcapng, radiotap_checksums,
          link_types, unknown_link_types, numbers_without_sense,
          snap_lengths_of_files, bytes_without_sense, largest_packets, long_on_the_wire, more_than_libtrace_reads,
          files_that_are_cut, no_packets, late_times, many_packets, flows,

@@ -23,19 +23,6 @@
 #include "common/clock.h"
 #include "tools/capture/pcap_input.h"
 
-/* Descriptors to search: inputs are opened first. */
-#define DESCRIPTORS 256
-
-static bool
-is_bound_to(int fd, int interface)
-{
-	struct sockaddr_ll a = { 0 };
-	socklen_t len = sizeof(a);
-
-	return getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
-	       a.sll_family == AF_PACKET && a.sll_ifindex == interface;
-}
-
 bool
 interface_is_loopback(const char *interface)
 {
@@ -55,7 +42,11 @@ interface_is_loopback(const char *interface)
 	return is;
 }
 
-/* See interface_tune_bound(). */
+/* Descriptors to search: inputs are opened first. */
+#define DESCRIPTORS 256
+
+/* A larger buffer, and on a loopback no outgoing packets, each of which is also
+ * an incoming one. Failures are ignored. */
 static void
 tune(int fd, bool is_loopback)
 {
@@ -77,11 +68,14 @@ interface_tune_bound(const char *interface)
 				    ? if_nametoindex(interface)
 				    : 0;
 
-	if (number == 0)
-		return;
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		if (is_bound_to(fd, (int)number))
+	for (int fd = 0; number != 0 && fd < DESCRIPTORS; fd++) {
+		struct sockaddr_ll a = { 0 };
+		socklen_t len = sizeof(a);
+
+		if (getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
+		    a.sll_family == AF_PACKET && a.sll_ifindex == (int)number)
 			tune(fd, interface_is_loopback(interface));
+	}
 }
 
 /* The result of a filter: the whole packet, as the kernel reports the rest as
@@ -124,24 +118,28 @@ struct interface {
 	uint8_t *slots; /* BATCH of SLOT_LEN */
 };
 
-/* Known are types whose packets begin with an Ethernet or IP header. */
-static bool
-find_link_type(int hardware, uint16_t *link_type)
+/* LINKTYPE_UNKNOWN: packets have a link layer that a packet socket does not
+ * have as a pcap file would. */
+static uint16_t
+link_type_of(int hardware)
 {
 	switch (hardware) {
 	case ARPHRD_ETHER:
 	case ARPHRD_LOOPBACK:
-		*link_type = LINKTYPE_ETHERNET;
-		return true;
+		return LINKTYPE_ETHERNET;
 	case ARPHRD_NONE:
+	case ARPHRD_PPP:
 	case ARPHRD_RAWIP:
 	case ARPHRD_TUNNEL:
 	case ARPHRD_TUNNEL6:
 	case ARPHRD_SIT:
-		*link_type = LINKTYPE_RAW;
-		return true;
+		return LINKTYPE_RAW;
+	case ARPHRD_IEEE80211:
+		return LINKTYPE_IEEE802_11;
+	case ARPHRD_IEEE80211_RADIOTAP:
+		return LINKTYPE_RADIOTAP;
 	default:
-		return false;
+		return LINKTYPE_UNKNOWN;
 	}
 }
 
@@ -158,7 +156,7 @@ refuse(char why[SOURCE_WHY_MAX], const char *what)
 static pcap_t *
 open_compiler(const struct interface *i, const char *name)
 {
-	const int type = i->link_type == LINKTYPE_RAW ? DLT_RAW : DLT_EN10MB;
+	const int type = i->link_type == LINKTYPE_RAW ? DLT_RAW : i->link_type;
 	char error[PCAP_ERRBUF_SIZE];
 	pcap_t *p = pcap_create(name, error);
 
@@ -258,8 +256,7 @@ take_error(int fd)
 
 static enum status
 set_up(struct interface *i, const char *name,
-    const struct source_config *config, bool *is_known,
-    char why[SOURCE_WHY_MAX])
+    const struct source_config *config, char why[SOURCE_WHY_MAX])
 {
 	struct sockaddr_ll a = { .sll_family = AF_PACKET,
 		.sll_protocol = htons(ETH_P_ALL) };
@@ -274,9 +271,12 @@ set_up(struct interface *i, const char *name,
 		errno = strlen(name) >= IFNAMSIZ ? ENODEV : errno;
 		return refuse(why, "interface");
 	}
-	*is_known = find_link_type(hardware, &i->link_type);
-	if (!*is_known)
-		return OK;
+	i->link_type = link_type_of(hardware);
+	if (i->link_type == LINKTYPE_UNKNOWN) {
+		snprintf(why, SOURCE_WHY_MAX,
+		    "hardware type %d is not supported", hardware);
+		return E_REFUSED;
+	}
 	tune(i->fd, i->is_loopback);
 	st = set_options(i, name, config, why);
 	if (st != OK)
@@ -307,7 +307,6 @@ interface_open(struct interface **out, const char *name,
     const struct source_config *config, char why[SOURCE_WHY_MAX])
 {
 	struct interface *i = calloc(1, sizeof(*i));
-	bool is_known = false;
 	enum status st;
 
 	*out = NULL;
@@ -316,10 +315,10 @@ interface_open(struct interface **out, const char *name,
 	i->snaplen = config->snaplen != 0 && config->snaplen < RECORD_LEN_MAX
 			 ? config->snaplen
 			 : RECORD_LEN_MAX;
-	st = set_up(i, name, config, &is_known, why);
-	if (st == OK && is_known)
+	st = set_up(i, name, config, why);
+	if (st == OK)
 		st = make_slots(i);
-	if (st != OK || !is_known) {
+	if (st != OK) {
 		interface_close(i);
 		return st;
 	}

@@ -20,8 +20,7 @@
 
 struct interface;
 
-/* OK with *OUT NULL: the link type is unknown here, libtrace must read it. Not
- * OK: WHY is one line, without the name of the input. */
+/* Not OK: WHY is one line, without the name of the input. */
 enum status interface_open(struct interface **out, const char *name,
     const struct source_config *config, char why[SOURCE_WHY_MAX]) MUST_CHECK;
 void interface_close(struct interface *i); /* NULL is fine */
@@ -40,9 +39,9 @@ uint64_t interface_dropped(struct interface *i);
 
 bool interface_is_loopback(const char *interface);
 
-/* Tune all packet sockets that are bound to INTERFACE, such as those that
- * libtrace opened: a larger buffer, and on a loopback no outgoing packets, each
- * of which is also an incoming one. Failures are ignored. */
+/* Tune all packet sockets that are bound to INTERFACE, those that libtrace
+ * opened: a larger buffer, and on a loopback no outgoing packets, each of which
+ * is also an incoming one. Failures are ignored. */
 void interface_tune_bound(const char *interface);
 
 #endif

@@ -108,9 +108,7 @@ of_ring(const libtrace_packet_t *p, uint32_t *out)
 
 /*
  * Read the length from the header that the format puts before the packet: for
- * pcap files struct pcap_pkthdr of libpcap, for rings that of the kernel. int:
- * has libtrace's own, with both lengths: the larger one is that of the wire if
- * the other is the captured one.
+ * pcap files struct pcap_pkthdr of libpcap, for rings that of the kernel.
  */
 static bool
 from_header(libtrace_packet_t *p, uint32_t *out)
@@ -127,13 +125,6 @@ from_header(libtrace_packet_t *p, uint32_t *out)
 	}
 	if (p->type == TRACE_RT_DATA_LINUX_RING)
 		return of_ring(p, out);
-	if (p->type == TRACE_RT_DATA_LINUX_NATIVE && len >= 28) {
-		const uint32_t a = word_at(p, 20), b = word_at(p, 24);
-
-		*out = a > b ? a : b;
-		p->wire_length = LIBTRACE_PACKET_BUFSIZE - 1;
-		return (a < b ? a : b) == trace_get_capture_length(p);
-	}
 	return false;
 }
 

@@ -75,12 +75,13 @@ peek(int fd, uint32_t *magic)
 	}
 }
 
-/* With microseconds or nanoseconds, in either byte order. */
+/* With microseconds or nanoseconds, in either byte order; or pcapng. */
 static bool
 is_pcap(uint32_t magic)
 {
 	return magic == 0xa1b2c3d4 || magic == 0xd4c3b2a1 ||
-	       magic == 0xa1b23c4d || magic == 0x4d3cb2a1;
+	       magic == 0xa1b23c4d || magic == 0x4d3cb2a1 ||
+	       magic == 0x0a0d0d0a;
 }
 
 /* libtrace would open it again, when the writer may be gone, or was killed as

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/clock.h"
 #include "tools/capture/interface.h"
@@ -54,39 +53,13 @@ is_live_uri(const char *uri)
 	return false;
 }
 
-/* A file in wireshark's format, which libtrace 3 does not read. */
-static bool
-is_pcapng(const char *uri)
-{
-	static const uint8_t block_type[] = { 0x0a, 0x0d, 0x0d, 0x0a };
-	uint8_t first[sizeof(block_type)];
-	const char *path = source_place(uri);
-	struct stat s;
-	FILE *f;
-	bool is;
-
-	/* The first bytes of a pipe were read already; this would wait for
-	 * more. */
-	if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
-		return false;
-	f = fopen(path, "re");
-	if (f == NULL)
-		return false;
-	is = fread(first, sizeof(first), 1, f) == 1 &&
-	     memcmp(first, block_type, sizeof(first)) == 0;
-	fclose(f);
-	return is;
-}
-
 /* Advice for the user; "" if there is none. */
 static const char *
-advice(const char *uri, const char *problem)
+advice(const char *problem)
 {
-	if (strstr(problem, "not permitted") != NULL)
-		return " (root or CAP_NET_RAW is required)";
-	if (is_pcapng(uri))
-		return " (a pcapng file: convert it with \"editcap -F pcap\")";
-	return "";
+	return strstr(problem, "not permitted") != NULL
+		   ? " (root or CAP_NET_RAW is required)"
+		   : "";
 }
 
 /* Copy libtrace's last error, one line without its newline. */
@@ -97,8 +70,7 @@ copy_error(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
 
 	e.problem[strcspn(e.problem, "\n")] = '\0';
 	snprintf(why, SOURCE_WHY_MAX, "%s: %s%s", uri,
-	    e.problem[0] != '\0' ? e.problem : "failed",
-	    advice(uri, e.problem));
+	    e.problem[0] != '\0' ? e.problem : "failed", advice(e.problem));
 }
 
 /* libtrace compiles a filter with its first packet: try it with an empty one.
@@ -168,24 +140,6 @@ make_packet(struct source *s)
 	return s->packet->buffer != NULL ? OK : E_NOMEM;
 }
 
-/* OK without an interface: libtrace must read it. */
-static enum status
-open_interface(struct source *s, const struct source_config *config,
-    char why[SOURCE_WHY_MAX])
-{
-	char reason[SOURCE_WHY_MAX] = "";
-	enum status st;
-
-	if (strncmp(config->uri, "int:", 4) != 0)
-		return OK;
-	st = interface_open(
-	    &s->interface, source_place(config->uri), config, reason);
-	if (st == E_REFUSED)
-		snprintf(why, SOURCE_WHY_MAX, "%s: %.300s%s", config->uri,
-		    reason, advice(config->uri, reason));
-	return st;
-}
-
 static enum status
 start_trace(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
@@ -224,28 +178,29 @@ open_trace(struct source *s, const struct source_config *config,
 }
 
 static enum status
-start(struct source *s, const struct source_config *config,
+open_interface(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
-	enum status st = open_interface(s, config, why);
+	char reason[SOURCE_WHY_MAX] = "";
+	const enum status st = interface_open(
+	    &s->interface, source_place(config->uri), config, reason);
 
-	if (st == OK && s->interface == NULL)
-		st = pcap_input_open(&s->pcap, config, why);
-	if (st == OK && s->interface == NULL && s->pcap == NULL)
-		st = open_trace(s, config, why);
+	if (st == E_REFUSED)
+		snprintf(why, SOURCE_WHY_MAX, "%s: %.300s%s", config->uri,
+		    reason, advice(reason));
 	return st;
 }
 
-/* Tune packet sockets of Linux. */
-static void
-tune_socket(struct source *s, const char *uri)
+static enum status
+start(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
 {
-	if (strncmp(uri, "int:", 4) != 0 && strncmp(uri, "ring:", 5) != 0)
-		return;
-#ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
-	s->counts_new_drops = true;
-#endif
-	interface_tune_bound(source_place(uri));
+	enum status st;
+
+	if (strncmp(config->uri, "int:", 4) == 0)
+		return open_interface(s, config, why);
+	st = pcap_input_open(&s->pcap, config, why);
+	return st == OK && s->pcap == NULL ? open_trace(s, config, why) : st;
 }
 
 enum status
@@ -265,8 +220,12 @@ source_open(struct source **out, const struct source_config *config,
 			    interface_is_loopback(source_place(config->uri));
 	if (s->uri != NULL)
 		st = start(s, config, why);
-	if (st == OK && s->trace != NULL)
-		tune_socket(s, config->uri);
+	if (st == OK && strncmp(config->uri, "ring:", 5) == 0) {
+#ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
+		s->counts_new_drops = true;
+#endif
+		interface_tune_bound(source_place(config->uri));
+	}
 	if (st != OK) {
 		source_close(s);
 		return st;
