@@ -152,18 +152,6 @@ TEST(more_data_than_a_page_is_refused)
 	free(b.p);
 }
 
-TEST(the_last_time_is_that_of_the_last_event)
-{
-	struct page_layout l;
-	struct bytes b = page_of(&l, "1000000000000000",
-	    "21000000 01020304 41000000 05060708", false);
-	struct page p;
-
-	ck_assert_int_eq(page_open(&p, &l, b.p), OK);
-	ck_assert_uint_eq(page_last_time(&p), 1003);
-	free(b.p);
-}
-
 static const struct {
 	const char *commit, *hex;
 	bool is_big;

@@ -58,7 +58,7 @@ convert_cpu(const struct kernel_trace *t, const struct dat_buffer *b,
 	if (dat_pages_each(t->dat, b, cpu, p, n, take_page, &w) != OK)
 		sum->malformed++;
 	assert(kernel_stream_flush(w.stream) == OK);
-	c = kernel_stream_counts(w.stream);
+	c = &w.stream->counts;
 	assert(c->events == w.events && c->packets == w.seq);
 	assert(w.discarded <= c->lost + c->unknown + c->malformed + c->late);
 	kernel_counts_add(sum, c);

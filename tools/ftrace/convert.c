@@ -16,6 +16,7 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/kernel_stream.h"
 #include "tools/ftrace/dat_pages.h"
+#include "tools/ftrace/order.h"
 
 #define PROGRAM "tracepulse-ftrace convert"
 #define SESSION_SIZE 200
@@ -185,7 +186,7 @@ convert_cpu(struct convert *c, const struct kernel_trace *trace,
 	    c->sink->ops->end_stream(c->sink) != OK && st == OK)
 		st = E_IO;
 	st = check_pages(c, cpu->cpu, st);
-	kernel_counts_add(&c->counts, kernel_stream_counts(s));
+	kernel_counts_add(&c->counts, &s->counts);
 	kernel_stream_destroy(s);
 	return st;
 }
@@ -207,13 +208,16 @@ static enum status
 convert_buffer(struct convert *c, const struct dat_buffer *b)
 {
 	struct kernel_settings settings = { .names = c->options->names,
-		.buffer = b->name,
-		.some_time = dat_pages_first_time(
-		    c->dat, b, &b->cpus[0], c->file.p, c->file.n) };
+		.buffer = b->name };
 	char why[DAT_WHY_MAX], folder[DAT_NAME_MAX];
 	struct kernel_trace *trace;
 	enum status st;
 
+	/* A page begins with its time; recordings with compressed pages have an
+	 * id of their own. */
+	if (b->cpus[0].size >= sizeof(uint64_t))
+		settings.some_time = order_u64(
+		    c->dat->is_big, c->file.p + b->cpus[0].at);
 	set_offset(c, &settings);
 	st = kernel_trace_create(&trace, c->dat, &settings, why);
 	if (st != OK)

@@ -117,35 +117,6 @@ dat_pages_each(const struct dat *d, const struct dat_buffer *b,
 	return st == OK ? g.st : st;
 }
 
-struct first {
-	const struct dat *d;
-	uint32_t page_size;
-	uint64_t time;
-};
-
-static enum status
-take_first(void *arg, const uint8_t *bytes)
-{
-	struct first *f = arg;
-	struct page_layout layout = f->d->page;
-	struct page p;
-
-	layout.size = f->page_size;
-	if (page_open(&p, &layout, bytes) == OK)
-		f->time = p.time;
-	return E_STOPPED; /* stop */
-}
-
-uint64_t
-dat_pages_first_time(const struct dat *d, const struct dat_buffer *b,
-    const struct dat_pages *cpu, const uint8_t *file, size_t n)
-{
-	struct first f = { .d = d, .page_size = b->page_size };
-
-	(void)!dat_pages_each(d, b, cpu, file, n, take_first, &f);
-	return f.time;
-}
-
 enum dat_packing
 dat_packing_of(struct span name)
 {

@@ -27,8 +27,5 @@ enum status dat_unpack(enum dat_packing packing, const uint8_t *p, size_t n,
 enum status dat_pages_each(const struct dat *d, const struct dat_buffer *b,
     const struct dat_pages *cpu, const uint8_t *file, size_t n,
     enum status (*take)(void *arg, const uint8_t *page), void *arg) MUST_CHECK;
-/* The time of the first page; 0 if it is not readable. */
-uint64_t dat_pages_first_time(const struct dat *d, const struct dat_buffer *b,
-    const struct dat_pages *cpu, const uint8_t *file, size_t n);
 
 #endif

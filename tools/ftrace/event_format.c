@@ -265,24 +265,31 @@ declare(struct event_field *f, struct span decl, unsigned long_size)
 	return OK;
 }
 
-/* Removes a name such as "offset:", a number and ";". */
+/* A decimal number up to MAX. */
 static bool
-take_value(struct span *line, const char *name, uint32_t *out)
+take_number(struct span *s, uint32_t max, uint32_t *out)
 {
 	uint64_t v = 0;
 	size_t i = 0;
 
-	*line = trim(*line);
-	if (!event_format_take(line, name))
+	while (i < s->n && i < 10 && s->p[i] >= '0' && s->p[i] <= '9')
+		v = v * 10 + (uint64_t)(s->p[i++] - '0');
+	if (i == 0 || v > max)
 		return false;
-	while (i < line->n && i < 9 && line->p[i] >= '0' && line->p[i] <= '9')
-		v = v * 10 + (uint64_t)(line->p[i++] - '0');
-	if (i == 0 || i == line->n || line->p[i] != ';')
-		return false;
-	line->p += i + 1;
-	line->n -= i + 1;
+	s->p += i;
+	s->n -= i;
 	*out = (uint32_t)v;
 	return true;
+}
+
+/* Removes a name such as "offset:", a number and ";". */
+static bool
+take_value(struct span *line, const char *name, uint32_t *out)
+{
+	*line = trim(*line);
+	return event_format_take(line, name) &&
+	       take_number(line, 999999999, out) &&
+	       event_format_take(line, ";");
 }
 
 enum status
@@ -340,23 +347,6 @@ event_format_take(struct span *s, const char *word)
 		return false;
 	s->p += n;
 	s->n -= n;
-	return true;
-}
-
-/* A decimal number up to MAX. */
-static bool
-take_number(struct span *s, uint32_t max, uint32_t *out)
-{
-	uint64_t v = 0;
-	size_t i = 0;
-
-	while (i < s->n && i < 10 && s->p[i] >= '0' && s->p[i] <= '9')
-		v = v * 10 + (uint64_t)(s->p[i++] - '0');
-	if (i == 0 || v > max)
-		return false;
-	s->p += i;
-	s->n -= i;
-	*out = (uint32_t)v;
 	return true;
 }
 

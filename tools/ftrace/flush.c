@@ -193,6 +193,32 @@ flush_percent_restore(struct flush_percent *p)
 	}
 }
 
+/* The most processes of recorders, one for each CPU. */
+#define FLUSH_PROCESSES_MAX 8192
+/* A signal moves one page. A process gets at most one in every other round. */
+#define FLUSH_ROUNDS_MAX 100
+/* The size of a path in tracefs. */
+#define FLUSH_PATH_SIZE 320
+
+/* The processes of recorders on this machine, one for each CPU, and what the
+ * kernel still holds for each. */
+struct flush_targets {
+	struct flush_target {
+		int fd; /* a pidfd */
+		long pid;
+		int pipe_fd; /* the descriptor that the process reads */
+		/* "": not known. It is not kept open: an instance of tracefs
+		 * with an open file cannot be removed. */
+		char stats[FLUSH_PATH_SIZE];
+		uint64_t until; /* this flush is done at this value of GONE */
+		bool is_done;
+		/* In the last round, and GONE at that time. */
+		bool is_at_rest, has_sent;
+		uint64_t gone;
+	} all[FLUSH_PROCESSES_MAX];
+	unsigned n;
+};
+
 #define RECORDER "trace-cmd"
 /* The file that a recorder's process reads. */
 #define PIPE "trace_pipe_raw"
@@ -295,8 +321,8 @@ find_stats(struct flush_target *t)
 		closedir(d);
 }
 
-void
-flush_targets_forget(struct flush_targets *f)
+static void
+forget_targets(struct flush_targets *f)
 {
 	while (f->n > 0)
 		close(f->all[--f->n].fd);
@@ -351,8 +377,10 @@ try_process(struct flush_targets *f, long pid, uint64_t parent)
 	f->n++;
 }
 
-bool
-flush_targets_find(struct flush_targets *f, uint64_t parent)
+/* Adds new processes and removes those that ended; of the recorder PARENT, or
+ * of all if it is 0. True: some are new. */
+static bool
+find_targets(struct flush_targets *f, uint64_t parent)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -508,8 +536,14 @@ is_over(struct flush_targets *f)
 	return all;
 }
 
-enum status
-flush_targets_flush(struct flush_targets *f)
+/*
+ * Makes them send all that waits now, within FLUSH_ROUNDS_MAX ms. A recorder is
+ * signalled only while it waits for the kernel: otherwise the page of the
+ * signal could overtake pages in transit. E_IO, with errno: no process could be
+ * signalled.
+ */
+static enum status
+flush_targets(struct flush_targets *f)
 {
 	const struct timespec pause = { .tv_nsec = ROUND_NS };
 	unsigned signalled = 0;
@@ -583,7 +617,7 @@ wait_until(uint64_t time_ns)
 static void
 flush(struct flushing *f)
 {
-	if (flush_targets_flush(&f->targets) == OK)
+	if (flush_targets(&f->targets) == OK)
 		return;
 	if (!f->has_failed)
 		log_errno(LOG_ERROR, "cannot signal the recorders");
@@ -632,7 +666,7 @@ run(struct flushing *f)
 			break;
 		if (found_ns == 0 || now - found_ns >= FIND_NS) {
 			/* Tracefs may block while another recorder starts. */
-			if (flush_targets_find(&f->targets, f->parent))
+			if (find_targets(&f->targets, f->parent))
 				set_percent(f);
 			found_ns = now;
 		}
@@ -644,7 +678,7 @@ run(struct flushing *f)
 			break;
 		wait_until(now + f->interval_ns);
 	}
-	flush_targets_forget(&f->targets);
+	forget_targets(&f->targets);
 	flush_percent_restore(&f->percent);
 	if (f->is_once && !was_there)
 		log_warn("no trace-cmd recorder is running here");

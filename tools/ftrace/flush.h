@@ -43,53 +43,13 @@ enum status flush_percent_set(struct flush_percent *p) MUST_CHECK;
 /* Restores the values that nobody else has changed. */
 void flush_percent_restore(struct flush_percent *p);
 
-/* The processes of recorders on this machine, one for each CPU, and what the
- * kernel still holds for each. */
-
-/* The most processes of recorders, one for each CPU. */
-#define FLUSH_PROCESSES_MAX 8192
-/* A signal moves one page. A process gets at most one in every other round. */
-#define FLUSH_ROUNDS_MAX 100
-
-/* The size of a path in tracefs. */
-#define FLUSH_PATH_SIZE 320
-
 /* The events in a CPU's file "stats". */
 struct flush_stats {
 	uint64_t waiting; /* in the ring buffer */
 	uint64_t gone;	  /* read or overwritten */
 };
 
-struct flush_targets {
-	struct flush_target {
-		int fd; /* a pidfd */
-		long pid;
-		int pipe_fd; /* the descriptor that the process reads */
-		/* "": not known. It is not kept open: an instance of tracefs
-		 * with an open file cannot be removed. */
-		char stats[FLUSH_PATH_SIZE];
-		uint64_t until; /* this flush is done at this value of GONE */
-		bool is_done;
-		/* In the last round, and GONE at that time. */
-		bool is_at_rest, has_sent;
-		uint64_t gone;
-	} all[FLUSH_PROCESSES_MAX];
-	unsigned n;
-};
-
 /* TEXT is NUL-terminated. False: it is not in the kernel's format. */
 bool flush_stats_parse(const char *text, struct flush_stats *out) MUST_CHECK;
-
-/* Adds new processes and removes those that ended; of the recorder PARENT, or
- * of all if it is 0. True: some are new. */
-bool flush_targets_find(struct flush_targets *f, uint64_t parent);
-void flush_targets_forget(struct flush_targets *f);
-/*
- * Makes them send all that waits now, within FLUSH_ROUNDS_MAX ms. A recorder is
- * signalled only while it waits for the kernel: otherwise the page of the
- * signal could overtake pages in transit. E_IO, with errno: no process could be
- * signalled.
- */
-enum status flush_targets_flush(struct flush_targets *f) MUST_CHECK;
 
 #endif

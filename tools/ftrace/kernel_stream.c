@@ -12,22 +12,6 @@
 #include "ctf/packet.h"
 #include "tools/ftrace/order.h"
 
-struct kernel_stream {
-	struct kernel_stream_config config;
-	struct page_layout layout;
-	struct kernel_counts counts;
-	uint64_t seq, discarded;
-	uint64_t last; /* no event may be older */
-	uint64_t
-	    last_event; /* time of the last event, even if it was left out */
-	uint8_t *own;	/* NULL: MEM is borrowed */
-	/* The current packet. */
-	uint8_t *mem;
-	uint8_t *at;
-	uint32_t n_events;
-	uint64_t begin;
-};
-
 size_t
 kernel_stream_buffer_size(uint32_t page_size)
 {
@@ -235,24 +219,6 @@ kernel_stream_drop(struct kernel_stream *s, const struct kernel_packet *p)
 {
 	s->counts.dropped += p->n_events;
 	s->discarded += p->n_events;
-}
-
-uint64_t
-kernel_stream_time(const struct kernel_stream *s)
-{
-	return s->last;
-}
-
-uint64_t
-kernel_stream_last_event(const struct kernel_stream *s)
-{
-	return s->last_event;
-}
-
-const struct kernel_counts *
-kernel_stream_counts(const struct kernel_stream *s)
-{
-	return &s->counts;
 }
 
 void

@@ -58,7 +58,20 @@ struct kernel_stream_config {
 	void *arg;
 };
 
-struct kernel_stream;
+/* To be read by others, and changed only by kernel_stream.c. */
+struct kernel_stream {
+	struct kernel_counts counts;
+	uint64_t last; /* the time of the last event or promise; 0: none */
+	uint64_t last_event; /* the same, even if it was left out; no promise */
+	struct kernel_stream_config config;
+	struct page_layout layout;
+	uint64_t seq, discarded;
+	uint8_t *own; /* NULL: MEM is borrowed */
+	/* The current packet. */
+	uint8_t *mem, *at;
+	uint32_t n_events;
+	uint64_t begin;
+};
 
 /* The bytes of memory in which a packet is built. */
 size_t kernel_stream_buffer_size(uint32_t page_size);
@@ -76,11 +89,6 @@ enum status kernel_stream_flush(struct kernel_stream *s) MUST_CHECK;
 void kernel_stream_promise(struct kernel_stream *s, uint64_t time);
 /* Packet P was not taken: counts its events as discarded from here on. */
 void kernel_stream_drop(struct kernel_stream *s, const struct kernel_packet *p);
-/* The time of the last event or promise; 0: none. */
-uint64_t kernel_stream_time(const struct kernel_stream *s);
-/* The time of the last event in a page, even if it was too old; 0: none. */
-uint64_t kernel_stream_last_event(const struct kernel_stream *s);
-const struct kernel_counts *kernel_stream_counts(const struct kernel_stream *s);
 void kernel_counts_add(
     struct kernel_counts *sum, const struct kernel_counts *c);
 

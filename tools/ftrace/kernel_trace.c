@@ -748,12 +748,6 @@ kernel_trace_destroy(struct kernel_trace *t)
 }
 
 uint64_t
-kernel_trace_memory(const struct kernel_trace *t)
-{
-	return sizeof(*t) + t->memory + t->metadata.cap;
-}
-
-uint64_t
 kernel_time_ns(const struct kernel_trace *t, uint64_t time)
 {
 	return t->freq == NS_PER_S

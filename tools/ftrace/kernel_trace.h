@@ -75,8 +75,6 @@ struct kernel_trace {
 enum status kernel_trace_create(struct kernel_trace **out, const struct dat *d,
     const struct kernel_settings *settings, char why[DAT_WHY_MAX]) MUST_CHECK;
 void kernel_trace_destroy(struct kernel_trace *t); /* NULL is fine */
-/* The memory that the trace takes. */
-uint64_t kernel_trace_memory(const struct kernel_trace *t);
 
 /* Convert a time of the trace to ns, and back. */
 uint64_t kernel_time_ns(const struct kernel_trace *t, uint64_t time);

@@ -130,22 +130,6 @@ on_stop(evutil_socket_t number, short what, void *arg)
 	on_gone(l);
 }
 
-static void
-on_accepted(void *arg, int take_fd, const struct sockaddr *peer)
-{
-	struct listening *l = arg;
-
-	recorder_accept(&l->recorders, take_fd, peer);
-}
-
-static void
-on_left(void *arg, struct recording *take)
-{
-	struct listening *l = arg;
-
-	recorder_finish_left(&l->recorders, take);
-}
-
 static enum status
 write_pid(const char *path, enum log_level level)
 {
@@ -215,13 +199,13 @@ start(struct listening *l)
 		st = loop_catch_signals(&l->loop, on_stop, l);
 	if (st == OK)
 		st = listener_create(&l->listener, l->loop.base, l->bind,
-		    (uint16_t)l->port, on_accepted, l);
+		    (uint16_t)l->port, recorder_accept, r);
 	if (st == OK && l->pid_file != NULL)
 		st = write_pid(l->pid_file, LOG_ERROR);
 	else if (st == OK && l->is_daemon)
 		l->has_stock_pid = write_pid(STOCK_PID_FILE, LOG_INFO) == OK;
 	if (st == OK && !l->has_no_file)
-		recordings_find_left(&r->recordings, on_left, l);
+		recordings_find_left(&r->recordings, recorder_finish_left, r);
 	if (st == OK) {
 		log_open_journal();
 		log_notice("listening on port %u, %s%s",

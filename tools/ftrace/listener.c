@@ -141,17 +141,6 @@ address_bind(const char *host, uint16_t port, int type)
 	return bind_host("0.0.0.0", port, type, false);
 }
 
-uint16_t
-address_bound_port(int fd)
-{
-	struct sockaddr_storage a = { 0 };
-	socklen_t n = sizeof(a);
-
-	if (getsockname(fd, (struct sockaddr *)&a, &n) != 0)
-		return 0;
-	return address_port((struct sockaddr *)&a);
-}
-
 /* Connections accepted in one cycle of the loop. */
 #define ACCEPT_BATCH 16
 /* The pause when descriptors are used up. */
@@ -256,5 +245,10 @@ listener_destroy(struct listener *l)
 uint16_t
 listener_port(const struct listener *l)
 {
-	return address_bound_port(l->fd);
+	struct sockaddr_storage a = { 0 };
+	socklen_t n = sizeof(a);
+
+	if (getsockname(l->fd, (struct sockaddr *)&a, &n) != 0)
+		return 0;
+	return address_port((struct sockaddr *)&a);
 }

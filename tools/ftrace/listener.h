@@ -25,7 +25,6 @@ bool address_is_same_host(const struct sockaddr *a, const struct sockaddr *b);
 /* A socket of TYPE bound to PORT of HOST (NULL: all addresses, IPv4 and IPv6).
  * A TCP socket listens. -1: errno. */
 int address_bind(const char *host, uint16_t port, int type);
-uint16_t address_bound_port(int fd);
 
 /* A port that accepts connections. libevent; the loop's thread. */
 

@@ -90,8 +90,7 @@ count_all(const struct live *l)
 
 	for (uint32_t i = 0; i < l->n_cpus; i++)
 		if (l->cpus[i].ctf != NULL)
-			kernel_counts_add(
-			    &sum, kernel_stream_counts(l->cpus[i].ctf));
+			kernel_counts_add(&sum, &l->cpus[i].ctf->counts);
 	sum.dropped += l->left;
 	return sum;
 }
@@ -383,7 +382,7 @@ shown_time(const struct live *l)
 		const struct kernel_stream *s = l->cpus[i].ctf;
 
 		if (s != NULL)
-			least = clock_earlier(least, kernel_stream_time(s));
+			least = clock_earlier(least, s->last);
 	}
 	return least == UINT64_MAX ? 0 : least;
 }
@@ -482,7 +481,7 @@ send_beacons(struct live *l, uint64_t now)
 		 * times. */
 		const uint64_t own = time > i ? time - i : 0;
 
-		if (c->is_added && own > kernel_stream_time(c->ctf) &&
+		if (c->is_added && own > c->ctf->last &&
 		    client_beacon(
 			l->client, c->number, own, KERNEL_STREAM_CLASS) == OK)
 			kernel_stream_promise(c->ctf, own);
@@ -552,8 +551,8 @@ live_pages(struct live *l, uint32_t cpu, const uint8_t *pages, size_t size)
 		pages += l->page_size;
 	}
 	(void)!kernel_stream_flush(c->ctf);
-	if (kernel_stream_last_event(c->ctf) > 0)
-		note_arrival(l, kernel_stream_last_event(c->ctf));
+	if (c->ctf->last_event > 0)
+		note_arrival(l, c->ctf->last_event);
 	if (l->tick_ns == 0)
 		l->tick_ns = now + LIVE_BEGIN_MS * NS_PER_MS;
 	work(l);
@@ -601,7 +600,7 @@ live_memory(const struct live *l)
 {
 	return sizeof(*l) + l->n_cpus * sizeof(*l->cpus) +
 	       kernel_stream_buffer_size(l->page_size) + DAT_BY_ID_SIZE +
-	       kernel_trace_memory(l->trace);
+	       sizeof(*l->trace) + l->trace->memory + l->trace->metadata.cap;
 }
 
 void

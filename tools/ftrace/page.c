@@ -253,14 +253,3 @@ page_set_lost(const struct page_layout *l, uint8_t *bytes)
 	if ((commit & COMMIT_LOST) == 0)
 		write_commit(l, bytes, commit | COMMIT_LOST);
 }
-
-uint64_t
-page_last_time(const struct page *p)
-{
-	struct page at = *p;
-	struct page_event e;
-
-	while (page_next(&at, &e))
-		;
-	return at.time;
-}

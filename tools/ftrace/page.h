@@ -76,7 +76,5 @@ bool page_cut(
     const struct page_layout *l, uint8_t *bytes, uint32_t n) MUST_CHECK;
 /* Notes that an unknown number of events is missing before the page. */
 void page_set_lost(const struct page_layout *l, uint8_t *bytes);
-/* The time of the last event; without events, that of the page. */
-uint64_t page_last_time(const struct page *p);
 
 #endif

@@ -17,6 +17,7 @@
 #include "tools/client/tcp_options.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/recorder_internal.h"
+#include "tools/ftrace/token.h"
 
 /* The longest delay of a file by a name server. */
 #define NAME_WAIT_MS 2000
@@ -243,16 +244,6 @@ set_name(struct recorder *r, const char *name)
 	advance(r);
 }
 
-/* A name server is not trusted: letters, digits, '.', '-' and '_'. */
-static bool
-is_host(const char *s)
-{
-	return *s != '\0' && *s != '.' && *s != '-' &&
-	       strspn(s,
-		   "abcdefghijklmnopqrstuvwxyz"
-		   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == strlen(s);
-}
-
 /* In a thread. */
 static void
 look_up_name(struct background_job *job)
@@ -272,7 +263,8 @@ look_up_name(struct background_job *job)
 	err = getnameinfo((const struct sockaddr *)&a,
 	    a.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(in),
 	    host, sizeof(host), NULL, 0, NI_NAMEREQD);
-	if (err == 0 && is_host(host) && strlen(host) <= HOST_BYTES)
+	/* A name server is not trusted. */
+	if (err == 0 && token_is_word(host, HOST_BYTES))
 		snprintf(q->found, sizeof(q->found), "%.*s:%u", HOST_BYTES,
 		    host, address_port((const struct sockaddr *)&q->peer));
 }
@@ -486,8 +478,9 @@ make(struct recorders *all)
 }
 
 void
-recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
+recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 {
+	struct recorders *all = arg;
 	const struct recorder_use use = { .recorders = 1,
 		.fds = all->live == NULL ? 1 : 1 + LIVE_FDS };
 	char host[ADDRESS_TEXT], name[RECORDING_NAME_MAX];
@@ -527,9 +520,9 @@ recorder_accept(struct recorders *all, int take_fd, const struct sockaddr *peer)
 }
 
 void
-recorder_finish_left(struct recorders *all, struct recording *take)
+recorder_finish_left(void *arg, struct recording *take)
 {
-	struct recorder *r = make(all);
+	struct recorder *r = make(arg);
 
 	if (r == NULL) {
 		recording_destroy(take);

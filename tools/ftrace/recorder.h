@@ -65,11 +65,11 @@ struct recorders {
 	void *arg;
 };
 
-/* Handles a new connection. Refusals are logged and closed. */
-void recorder_accept(
-    struct recorders *all, int take_fd, const struct sockaddr *peer);
-/* Joins the files of a recording that a former listener left. */
-void recorder_finish_left(struct recorders *all, struct recording *take);
+/* Handles a new connection to ARG, a struct recorders. Refusals are logged and
+ * closed. */
+void recorder_accept(void *arg, int take_fd, const struct sockaddr *peer);
+/* Joins the files of a recording that a former listener left; the same. */
+void recorder_finish_left(void *arg, struct recording *take);
 /* Ends all recorders: reads what has arrived, and joins the files. ALL->n is 0
  * when all are gone, after LIVE_STOP_MS at the latest. */
 void recorders_end(struct recorders *all);

@@ -19,13 +19,19 @@
 #define BLANKS " \t\r\n"
 
 bool
-token_is_name(const char *s)
+token_is_word(const char *s, size_t most)
 {
 	const size_t n = strlen(s);
 
-	return n > 0 && n < GUEST_NAME_MAX && *s != '.' && *s != '-' &&
+	return n > 0 && n <= most && *s != '.' && *s != '-' &&
 	       strspn(s, "abcdefghijklmnopqrstuvwxyz"
 			 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
+}
+
+bool
+token_is_name(const char *s)
+{
+	return token_is_word(s, GUEST_NAME_MAX - 1);
 }
 
 static bool

@@ -13,7 +13,10 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* A guest's name: letters, digits, "._-", fewer than GUEST_NAME_MAX. */
+/* Up to MOST letters, digits and "._-", of which the last two do not begin
+ * it. */
+bool token_is_word(const char *s, size_t most);
+/* The size of a guest's name. */
 #define GUEST_NAME_MAX 64
 bool token_is_name(const char *s);
 
