@@ -15,9 +15,10 @@ import time
 import relay
 import udp
 import viewer
-from flood import (LONG, MANY, MIB, SANITIZERS, SERVED, STOP, TRIES, Jet, Visits,
-                   ended_after, idle, judge, packets, queued, records, repeated, send_all,
-                   served, size, spraying, u64, with_streams)
+from flood import (LONG, MANY, MIB, SANITIZERS, SERVED, STOP, TRIES, Jet,
+                   Visits, ended_after, flood, idle, logged, packets, queued,
+                   records, repeated, send_all, served, size, spraying, u64,
+                   with_streams)
 from relay import check, equal
 
 
@@ -26,393 +27,374 @@ from relay import check, equal
 MANY_STREAMS = ("--max-memory", "192M")
 
 
+# What replies that nobody reads may take. AddressSanitizer keeps what was freed
+# for a while.
+FEW = (64 if relay.has_sanitizer("address") else 16) * MIB
+
+
 # The table ------------------------------------------------------------------
 
-def begin_data_pending():
-    def row(daemon):
-        s = with_streams(daemon, size(10_000, 1500))
-        blob = (relay.frame(relay.BEGIN_DATA_PENDING, u64(s.id)) +
-                relay.frame(relay.END_DATA_PENDING, u64(s.id))) * 20_000
-        return [Jet(s.control.sock, blob)], repeated
-    judge(row, MANY_STREAMS)
+@flood(*MANY_STREAMS)
+def begin_data_pending(daemon):
+    s = with_streams(daemon, size(10_000, 1500))
+    blob = (relay.frame(relay.BEGIN_DATA_PENDING, u64(s.id)) +
+            relay.frame(relay.END_DATA_PENDING, u64(s.id))) * 20_000
+    return [Jet(s.control.sock, blob)], repeated
 
 
-def add_stream():
+@flood(*MANY_STREAMS)
+def add_stream(daemon):
     """Each in a folder of its own."""
-    def row(daemon):
-        s = relay.Session(daemon, "adds")
-        n = size(15_000, 2000)
-        blob = b"".join(relay.stream_request("c", f"f/{i}") for i in range(n))
-        return ([Jet(s.control.sock, blob, once=True)],
-                served(idle(s.control)))
-    judge(row, MANY_STREAMS)
+    s = relay.Session(daemon, "adds")
+    n = size(15_000, 2000)
+    blob = b"".join(relay.stream_request("c", f"f/{i}") for i in range(n))
+    return ([Jet(s.control.sock, blob, once=True)],
+            served(idle(s.control)))
 
 
-def add_stream_live():
+@flood(*MANY_STREAMS)
+def add_stream_live(daemon):
     """Into one folder, beside a viewer's worker that hears of each."""
-    def row(daemon):
-        s = relay.Session(daemon, "adds", live=1_000_000)
-        n = size(15_000, 2000)
-        blob = b"".join(relay.stream_request(f"c{i}", "ust") +
-                        relay.frame(relay.STREAMS_SENT) for i in range(n))
-        return ([Jet(s.control.sock, blob, once=True)],
-                served(idle(s.control)))
-    judge(row, MANY_STREAMS)
+    s = relay.Session(daemon, "adds", live=1_000_000)
+    n = size(15_000, 2000)
+    blob = b"".join(relay.stream_request(f"c{i}", "ust") +
+                    relay.frame(relay.STREAMS_SENT) for i in range(n))
+    return ([Jet(s.control.sock, blob, once=True)],
+            served(idle(s.control)))
 
 
-def ring_of_tiny_files():
+@flood()
+def ring_of_tiny_files(daemon):
     """All records are there; then come the packets of all."""
-    def row(daemon):
-        s = relay.Session(daemon, "ring")
-        stream = s.add("ring", size=2, count=2)
-        n = size(60_000, 8000)
-        send_all(s.control, records(stream, range(n)))
-        return ([Jet(s.data.sock, packets(stream, range(n)), once=True)],
-                served(idle(s.data)))
-    judge(row)
+    s = relay.Session(daemon, "ring")
+    stream = s.add("ring", size=2, count=2)
+    n = size(60_000, 8000)
+    send_all(s.control, records(stream, range(n)))
+    return ([Jet(s.data.sock, packets(stream, range(n)), once=True)],
+            served(idle(s.data)))
 
 
-def ring_without_records():
-    def row(daemon):
-        s = relay.Session(daemon, "ring", snapshot=1)
-        stream = s.add("ring", size=2, count=2)
-        return ([Jet(s.data.sock, packets(stream, range(size(200_000, 60_000))),
-                     once=True)], repeated)
-    judge(row)
+@flood()
+def ring_without_records(daemon):
+    s = relay.Session(daemon, "ring", snapshot=1)
+    stream = s.add("ring", size=2, count=2)
+    return ([Jet(s.data.sock, packets(stream, range(size(200_000, 60_000))),
+                 once=True)], repeated)
 
 
-def gaps_tcp():
+@flood()
+def gaps_tcp(daemon):
     """Records of all, bytes of every other packet: each is a gap."""
-    def row(daemon):
-        s = relay.Session(daemon, "gaps")
-        n = size(60_000, 20_000)
-        send_all(s.control, records(s.stream, range(1, n)))
-        s.data.send(packets(s.stream, [0]))
-        return ([Jet(s.data.sock, packets(s.stream, range(1, n, 2)),
-                     once=True)], served(idle(s.data)))
-    judge(row)
+    s = relay.Session(daemon, "gaps")
+    n = size(60_000, 20_000)
+    send_all(s.control, records(s.stream, range(1, n)))
+    s.data.send(packets(s.stream, [0]))
+    return ([Jet(s.data.sock, packets(s.stream, range(1, n, 2)),
+                 once=True)], served(idle(s.data)))
 
 
-def gaps_udp():
+@flood()
+def gaps_udp(daemon):
     """The same with datagrams and a sender that says it will resend."""
-    def row(daemon):
-        s = udp.UdpSession(daemon, "gaps", flags=udp.RESENDS, gap_us=300_000)
-        daemon.kept = [s]
-        s.sock.connect(s.address)
-        n = size(120_000, 30_000)
-        blob = [udp.datagram(s.token, s.stream, seq, b"xy", 2, 0)
-                for seq in range(1, n, 2)]
-        for at in range(0, len(blob), 200):
-            for piece in blob[at:at + 200]:
-                s.sock.send(piece)
-            s.calm()
-        return [Jet(s.sock, [b""])], repeated
-    judge(row)
+    s = udp.UdpSession(daemon, "gaps", flags=udp.RESENDS, gap_us=300_000)
+    daemon.kept.append(s)
+    s.sock.connect(s.address)
+    n = size(120_000, 30_000)
+    blob = [udp.datagram(s.token, s.stream, seq, b"xy", 2, 0)
+            for seq in range(1, n, 2)]
+    for at in range(0, len(blob), 200):
+        for piece in blob[at:at + 200]:
+            s.sock.send(piece)
+        s.calm()
+    return [Jet(s.sock, [b""])], repeated
 
 
-def pieces_udp():
+@flood()
+def pieces_udp(daemon):
     """Packets of which a piece is there, and pieces of them that come on."""
-    def row(daemon):
-        s = udp.UdpSession(daemon, "pieces", flags=udp.RESENDS, gap_us=1000,
-                           fragment=512)
-        daemon.kept = [s]
-        s.sock.connect(s.address)
-        blob = [udp.datagram(s.token, s.stream, seq, bytes(512), 1 << 16, at)
-                for at in range(0, 1 << 16, 512) for seq in range(0, 2000, 2)]
-        return [Jet(s.sock, blob)], repeated
-    judge(row)
+    s = udp.UdpSession(daemon, "pieces", flags=udp.RESENDS, gap_us=1000,
+                       fragment=512)
+    daemon.kept.append(s)
+    s.sock.connect(s.address)
+    blob = [udp.datagram(s.token, s.stream, seq, bytes(512), 1 << 16, at)
+            for at in range(0, 1 << 16, 512) for seq in range(0, 2000, 2)]
+    return [Jet(s.sock, blob)], repeated
 
 
-def streams_udp():
+@flood()
+def streams_udp(daemon):
     """Memory is short all the time, and many streams use it."""
-    def row(daemon):
-        s = udp.UdpSession(daemon, "many", flags=udp.RESENDS, fragment=512,
-                           gap_us=5_000_000, streams=size(5000, 800))
-        daemon.kept = [s]
-        s.sock.connect(s.address)
-        blob = [udp.datagram(s.token, t, seq, bytes(512), 1 << 16, 0)
-                for seq in range(1, 20) for t in s.others]
-        return [Jet(s.sock, blob)], repeated
-    judge(row)
+    s = udp.UdpSession(daemon, "many", flags=udp.RESENDS, fragment=512,
+                       gap_us=5_000_000, streams=size(5000, 800))
+    daemon.kept.append(s)
+    s.sock.connect(s.address)
+    blob = [udp.datagram(s.token, t, seq, bytes(512), 1 << 16, 0)
+            for seq in range(1, 20) for t in s.others]
+    return [Jet(s.sock, blob)], repeated
 
 
-def only_packets_udp():
+@flood(*MANY_STREAMS)
+def only_packets_udp(daemon):
     """Memory is short, and each datagram costs another stream the only packet
     that it has. 64 of them come as one message."""
-    def row(daemon):
-        s = udp.UdpSession(daemon, "only", flags=udp.RESENDS, fragment=512,
-                           gap_us=5_000_000, streams=size(15_000, 4000))
-        daemon.kept = [s]
-        s.sock.connect(s.address)
-        head = udp.HEADER.size
-        s.sock.setsockopt(socket.IPPROTO_UDP, udp.UDP_SEGMENT, head + 1)
-        last = 64 * 512
-        blob = [b"".join(udp.datagram(s.token, t, seq, b"x", last + 1, last)
-                         for t in s.others[at:at + 64])
-                for seq in range(size(100, 50)) for at in range(0, len(s.others), 64)]
-        return [Jet(s.sock, blob)], repeated
-    judge(row, MANY_STREAMS)
+    s = udp.UdpSession(daemon, "only", flags=udp.RESENDS, fragment=512,
+                       gap_us=5_000_000, streams=size(15_000, 4000))
+    daemon.kept.append(s)
+    s.sock.connect(s.address)
+    head = udp.HEADER.size
+    s.sock.setsockopt(socket.IPPROTO_UDP, udp.UDP_SEGMENT, head + 1)
+    last = 64 * 512
+    blob = [b"".join(udp.datagram(s.token, t, seq, b"x", last + 1, last)
+                     for t in s.others[at:at + 64])
+            for seq in range(size(100, 50)) for at in range(0, len(s.others), 64)]
+    return [Jet(s.sock, blob)], repeated
 
 
-def deletion():
+@flood()
+def deletion(daemon):
     """CREATE_TRACE_CHUNK, when a chunk of many files is being deleted."""
-    def row(daemon):
-        s = relay.Session(daemon, "deleted")
-        n = size(60_000, 6000)
-        stream = s.add("files", size=2)
-        s.data.send(packets(stream, range(n)))
-        send_all(s.control, records(stream, range(n)))
-        last = s.dir / f"files_{n - 1}"
-        relay.wait_until("no files", lambda: last.exists(), SERVED)
-        time.sleep(0.1)
-        blob = (relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
-            None, (stream, n), (s.stream, 0), (s.meta, 0))) +
-            relay.frame(relay.CLOSE_CHUNK, struct.pack(
-                ">QQBI", 0, 1_800_000_001, 1, 2)) +
-            relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1)))
-        first = s.dir / "files_0"
-        return ([Jet(s.control.sock, blob, once=True)],
-                served(lambda: not first.exists() and idle(s.control)()))
-    judge(row)
+    s = relay.Session(daemon, "deleted")
+    n = size(60_000, 6000)
+    stream = s.add("files", size=2)
+    s.data.send(packets(stream, range(n)))
+    send_all(s.control, records(stream, range(n)))
+    last = s.dir / f"files_{n - 1}"
+    relay.wait_until("no files", lambda: last.exists(), SERVED)
+    time.sleep(0.1)
+    blob = (relay.frame(relay.ROTATE_STREAMS, relay.rotate_request(
+        None, (stream, n), (s.stream, 0), (s.meta, 0))) +
+        relay.frame(relay.CLOSE_CHUNK, struct.pack(
+            ">QQBI", 0, 1_800_000_001, 1, 2)) +
+        relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1)))
+    first = s.dir / "files_0"
+    return ([Jet(s.control.sock, blob, once=True)],
+            served(lambda: not first.exists() and idle(s.control)()))
 
 
-def rotation_of_many():
+@flood(*MANY_STREAMS)
+def rotation_of_many(daemon):
     """One ROTATE_STREAMS for all streams."""
-    def row(daemon):
-        s = with_streams(daemon, size(10_000, 2000))
-        every = [(t, 0) for t in [s.stream, s.meta, *s.many]]
-        blob = (relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1)) +
-                relay.frame(relay.ROTATE_STREAMS,
-                            relay.rotate_request(1, *every)))
-        return ([Jet(s.control.sock, blob, once=True)],
-                served(idle(s.control)))
-    judge(row, MANY_STREAMS)
+    s = with_streams(daemon, size(10_000, 2000))
+    every = [(t, 0) for t in [s.stream, s.meta, *s.many]]
+    blob = (relay.frame(relay.CREATE_CHUNK, relay.chunk_request(1)) +
+            relay.frame(relay.ROTATE_STREAMS,
+                        relay.rotate_request(1, *every)))
+    return ([Jet(s.control.sock, blob, once=True)],
+            served(idle(s.control)))
 
 
-def end_of_many_streams():
-    def row(daemon):
-        s = with_streams(daemon, size(10_000, 2000))
-        jet = Jet(s.control.sock, relay.frame(relay.STREAMS_SENT), once=True,
-                  reads=False, closes=True)
-        s.control.sock = s.control.sock.dup()
-        jet.sock.close()
-        jet.sock = s.control.sock
-        return [jet], repeated
-    judge(row, MANY_STREAMS)
+@flood(*MANY_STREAMS)
+def end_of_many_streams(daemon):
+    s = with_streams(daemon, size(10_000, 2000))
+    jet = Jet(s.control.sock, relay.frame(relay.STREAMS_SENT), once=True,
+              reads=False, closes=True)
+    s.control.sock = s.control.sock.dup()
+    jet.sock.close()
+    jet.sock = s.control.sock
+    return [jet], repeated
 
 
-def empty_datagrams():
-    def row(daemon):
-        daemon.kept = [udp.UdpSession(daemon, "empty")]
-        socks = []
-        for _ in range(4):
-            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            sock.connect(("127.0.0.1", daemon.data_port))
-            socks.append(sock)
-        return [Jet(sock, [b""] * 100) for sock in socks], repeated
-    judge(row)
+@flood()
+def empty_datagrams(daemon):
+    daemon.kept.append(udp.UdpSession(daemon, "empty"))
+    socks = []
+    for _ in range(4):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.connect(("127.0.0.1", daemon.data_port))
+        socks.append(sock)
+    return [Jet(sock, [b""] * 100) for sock in socks], repeated
 
 
-def lies_udp():
+@flood()
+def lies_udp(daemon):
     """Datagrams without the token, for streams that are there or not."""
-    def row(daemon):
-        s = udp.UdpSession(daemon, "lies")
-        daemon.kept = [s]
-        s.sock.connect(s.address)
-        blob = [udp.datagram(b"?" * 16, stream, seq, bytes(1000), 1000, 0)
-                for seq in range(100) for stream in (s.stream, 4711 << 8)]
-        return [Jet(s.sock, blob)], repeated
-    judge(row)
+    s = udp.UdpSession(daemon, "lies")
+    daemon.kept.append(s)
+    s.sock.connect(s.address)
+    blob = [udp.datagram(b"?" * 16, stream, seq, bytes(1000), 1000, 0)
+            for seq in range(100) for stream in (s.stream, 4711 << 8)]
+    return [Jet(s.sock, blob)], repeated
 
 
-def unread_replies():
-    def row(daemon):
-        s = udp.UdpSession(daemon, "deaf", streams=size(4000, 400))
-        ask = relay.frame(udp.UDP_STATUS, u64(relay.NONE))
-        return [Jet(s.control.sock, ask * 10_000, reads=False)], repeated
-    judge(row)
+@flood(memory=FEW, env={"LTTNG_NETWORK_SOCKET_TIMEOUT": "2000"})
+def unread_replies(daemon):
+    """Few of the large replies are kept, the other requests wait; a peer that
+    reads none for long is closed."""
+    s = udp.UdpSession(daemon, "deaf", streams=size(4000, 400))
+    ask = relay.frame(udp.UDP_STATUS, u64(relay.NONE))
+    return ([Jet(s.control.sock, ask * 13_000, once=True, reads=False)],
+            logged("stopped reading its replies"))
 
 
-def holes_udp():
+@flood(memory=FEW)
+def unread_before_a_session(daemon):
+    ask = relay.frame(relay.GET_CONFIGURATION, u64(0))
+    return [Jet(daemon.control().sock, ask * 20_000, reads=False)], repeated
+
+
+@flood()
+def holes_udp(daemon):
     """UDP_STATUS of a stream with many holes, of which all are asked for."""
-    def row(daemon):
-        s = udp.UdpSession(daemon, "holes", flags=udp.RESENDS,
-                           gap_us=5_000_000)
-        s.sock.connect(s.address)
-        blob = [udp.datagram(s.token, s.stream, seq, b"xy", 2, 0)
-                for seq in range(1, size(100_000, 20_000))]
-        for at in range(0, len(blob), 200):
-            for piece in blob[at:at + 200]:
-                s.sock.send(piece)
-            s.calm()
-        ask = relay.frame(udp.UDP_STATUS, u64(relay.NONE))
-        return [Jet(s.control.sock, ask * 10_000)], repeated
-    judge(row)
+    s = udp.UdpSession(daemon, "holes", flags=udp.RESENDS,
+                       gap_us=5_000_000)
+    s.sock.connect(s.address)
+    blob = [udp.datagram(s.token, s.stream, seq, b"xy", 2, 0)
+            for seq in range(1, size(100_000, 20_000))]
+    for at in range(0, len(blob), 200):
+        for piece in blob[at:at + 200]:
+            s.sock.send(piece)
+        s.calm()
+    ask = relay.frame(udp.UDP_STATUS, u64(relay.NONE))
+    return [Jet(s.control.sock, ask * 10_000)], repeated
 
 
-def full_sockets_at_the_end():
+@flood()
+def full_sockets_at_the_end(daemon):
     """The control connection ends when many data sockets are full."""
-    def row(daemon):
-        s = with_streams(daemon, size(100, 30), snapshot=1)
-        jets = []
-        for stream in s.many:
-            data = daemon.data()
-            blob = packets(stream, range(100_000))
-            jets.append(Jet(data.sock, blob, once=True, reads=False))
-        jets.append(Jet(s.control.sock, relay.frame(relay.STREAMS_SENT),
-                        once=True, reads=False, closes=True))
-        s.control.sock = s.data.sock
-        return jets, repeated
-    judge(row)
+    s = with_streams(daemon, size(100, 30), snapshot=1)
+    jets = []
+    for stream in s.many:
+        data = daemon.data()
+        blob = packets(stream, range(100_000))
+        jets.append(Jet(data.sock, blob, once=True, reads=False))
+    jets.append(Jet(s.control.sock, relay.frame(relay.STREAMS_SENT),
+                    once=True, reads=False, closes=True))
+    s.control.sock = s.data.sock
+    return jets, repeated
 
 
-def many_rings():
+@flood()
+def many_rings(daemon):
     """As ring_of_tiny_files, on many sessions: as much as may wait."""
-    def row(daemon):
-        jets, datas = [], []
-        n = size(20_000, 2000)
-        for i in range(size(20, 8)):
-            s = relay.Session(daemon, f"ring{i}")
-            stream = s.add("ring", size=2, count=2)
-            send_all(s.control, records(stream, range(n)))
-            jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
-            datas.append(s.data)
-        return jets, repeated
-    judge(row)
+    jets, datas = [], []
+    n = size(20_000, 2000)
+    for i in range(size(20, 8)):
+        s = relay.Session(daemon, f"ring{i}")
+        stream = s.add("ring", size=2, count=2)
+        send_all(s.control, records(stream, range(n)))
+        jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
+        datas.append(s.data)
+    return jets, repeated
 
 
-def synced_packets():
+@flood("--sync=packet")
+def synced_packets(daemon):
     """--sync=packet: 12 sessions whose packets come as fast as they are
     written; each has to be on the disk."""
-    def row(daemon):
-        jets = []
-        n = size(2000, 400)
-        for i in range(12):
-            s = relay.Session(daemon, f"synced{i}")
-            send_all(s.control, records(s.stream, range(n)))
-            jets.append(Jet(s.data.sock, packets(s.stream, range(n)), once=True))
-        return jets, repeated
-    judge(row, ("--sync=packet",))
+    jets = []
+    n = size(2000, 400)
+    for i in range(12):
+        s = relay.Session(daemon, f"synced{i}")
+        send_all(s.control, records(s.stream, range(n)))
+        jets.append(Jet(s.data.sock, packets(s.stream, range(n)), once=True))
+    return jets, repeated
 
 
-def synced_files():
+@flood("--sync=packet")
+def synced_files(daemon):
     """The same, where each packet is a file of its own."""
-    def row(daemon):
-        jets = []
-        n = size(2000, 200)
-        for i in range(12):
-            s = relay.Session(daemon, f"synced{i}")
-            stream = s.add("ring", size=2, count=2)
-            send_all(s.control, records(stream, range(n)))
-            jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
-        return jets, repeated
-    judge(row, ("--sync=packet",))
+    jets = []
+    n = size(2000, 200)
+    for i in range(12):
+        s = relay.Session(daemon, f"synced{i}")
+        stream = s.add("ring", size=2, count=2)
+        send_all(s.control, records(stream, range(n)))
+        jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
+    return jets, repeated
 
 
-def packets_begun():
+@flood("--max-memory", "32M")
+def packets_begun(daemon):
     """Large packets of many sessions, each but for its last byte."""
-    def row(daemon):
-        nearly, jets, daemon.kept = bytes(16 * MIB - 1), [], []
-        for i in range(size(100, 40)):
-            s = relay.Session(daemon, f"begun{i}")
-            s.data.send(struct.pack(">QQQII", 0, s.stream, 0, 16 * MIB, 0))
-            jets.append(Jet(s.data.sock, nearly, once=True))
-            daemon.kept.append(s)
-        return jets, repeated
-    judge(row, ("--max-memory", "32M"))
+    nearly, jets = bytes(16 * MIB - 1), []
+    for i in range(size(100, 40)):
+        s = relay.Session(daemon, f"begun{i}")
+        s.data.send(struct.pack(">QQQII", 0, s.stream, 0, 16 * MIB, 0))
+        jets.append(Jet(s.data.sock, nearly, once=True))
+        daemon.kept.append(s)
+    return jets, repeated
 
 
-def large_metadata():
-    def row(daemon):
-        s = relay.Session(daemon, "metadata")
-        blob = relay.frame(relay.SEND_METADATA, struct.pack(
-            ">QI", s.meta, 0) + b"/* */ \n" * (size(16, 4) * MIB // 8))
-        return [Jet(s.control.sock, blob)], repeated
-    judge(row)
+@flood()
+def large_metadata(daemon):
+    s = relay.Session(daemon, "metadata")
+    blob = relay.frame(relay.SEND_METADATA, struct.pack(
+        ">QI", s.meta, 0) + b"/* */ \n" * (size(16, 4) * MIB // 8))
+    return [Jet(s.control.sock, blob)], repeated
 
 
-def end_of_many_that_wait():
+@flood(*MANY_STREAMS)
+def end_of_many_that_wait(daemon):
     """The session ends when each of its streams waits for bytes: all are closed
     together when they did not come."""
-    def row(daemon):
-        s = with_streams(daemon, size(10_000, 2000))
-        send_all(s.control, b"".join(records(t, [0]) for t in s.many))
-        s.control.sock.close()
-        s.control.sock = s.data.sock
-
-        def wait(daemon, bystander, sent):
-            until = time.monotonic() + 60
-            while "gave up waiting for the bytes" not in daemon.log_text():
-                check(time.monotonic() < until, "it lingers for ever")
-                bystander.beat()
-            for _ in range(MANY):
-                bystander.beat()
-        return [Jet(socket.socketpair()[0], b"", once=True)], wait
-    judge(row, MANY_STREAMS)
+    s = with_streams(daemon, size(10_000, 2000))
+    send_all(s.control, b"".join(records(t, [0]) for t in s.many))
+    s.control.sock.close()
+    s.control.sock = s.data.sock
+    return ([Jet(socket.socketpair()[0], b"", once=True)],
+            logged("gave up waiting for the bytes", MANY))
 
 
-def viewers():
+@flood(memory=FEW)
+def viewers(daemon):
     """Viewers that read no replies, and viewers that send a request byte by
     byte; the bystander has another thread, but the same acceptor."""
-    def row(daemon):
-        for i in range(20):
-            daemon.kept = [*getattr(daemon, "kept", []),
-                           viewer.Live(daemon, f"live{i}")]
-        jets = []
-        for i in range(size(50, 20)):
-            v = viewer.greeted(daemon)
-            daemon.kept.append(v)
-            if i % 2 == 0:
-                jets.append(Jet(v.sock, viewer.frame(viewer.LIST) * 10_000,
-                                reads=False))
-            else:
-                jets.append(Jet(v.sock, viewer.frame(viewer.LIST)[:1],
-                                once=True))
-        return jets, repeated
-    judge(row)
+    daemon.kept = [viewer.Live(daemon, f"live{i}") for i in range(20)]
+    daemon.kept[0].packets(1)
+    jets = []
+    for i in range(size(50, 20)):
+        v, _, streams = viewer.attached(daemon, "live0")
+        data, meta = viewer.ids(streams)
+        equal(v.next_index(data).status, viewer.OK, "index")
+        daemon.kept.append(v)
+        ask = (viewer.frame(viewer.LIST),
+               viewer.id_request(viewer.NEXT_INDEX, meta),
+               viewer.packet_request(data, 0, 4096))[i // 2 % 3]
+        if i % 2 == 0:
+            jets.append(Jet(v.sock, ask * 10_000, reads=False))
+        else:
+            jets.append(Jet(v.sock, ask[:1], once=True))
+    return jets, repeated
 
 
-def large_replies_to_viewers():
+@flood()
+def large_replies_to_viewers(daemon):
     """ATTACH_SESSION of many streams, by viewers that read no reply and by
     some that read all."""
-    def row(daemon):
-        # With sanitizers the end takes 2.4 s with 2,000, 0.3 s with 500.
-        s = with_streams(daemon, 500 if SANITIZERS else 2000, "streams",
-                         live=1_000_000)
-        s.control.metadata(s.meta, b"metadata")
-        daemon.kept, jets = [s], []
-        one = viewer.greeted(daemon)
-        ident = one.find("streams").id
-        for i in range(size(80, 50)):
-            v = viewer.greeted(daemon)
-            v.create()
-            daemon.kept.append(v)
-            jets.append(Jet(v.sock, (
-                viewer.attach_request(ident) +
-                viewer.id_request(viewer.DETACH, ident)) * 100,
-                reads=i % 10 == 0))
-        return jets, repeated
-    judge(row)
+    # With sanitizers the end takes 2.4 s with 2,000, 0.3 s with 500.
+    s = with_streams(daemon, 500 if SANITIZERS else 2000, "streams",
+                     live=1_000_000)
+    s.control.metadata(s.meta, b"metadata")
+    daemon.kept.append(s)
+    jets = []
+    one = viewer.greeted(daemon)
+    ident = one.find("streams").id
+    for i in range(size(80, 50)):
+        v = viewer.greeted(daemon)
+        v.create()
+        daemon.kept.append(v)
+        jets.append(Jet(v.sock, (
+            viewer.attach_request(ident) +
+            viewer.id_request(viewer.DETACH, ident)) * 100,
+            reads=i % 10 == 0))
+    return jets, repeated
 
 
-def requests_of_who_leaves():
+@flood()
+def requests_of_who_leaves(daemon):
     """By HTTP: as many requests for a thousand sessions as somebody can send who
     waits for no answer; each is a question to the worker."""
     place = "/".join(["x" * 250] * 15)
-
-    def row(daemon):
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE,
-                           (max(soft, min(hard, 4096)), hard))
-        daemon.kept = []
-        for i in range(1000):
-            c = daemon.peer()
-            c.create_session(name=f"s{i}", base=f"{i}/{place}")
-            daemon.kept.append(c)
-        return [Visits(daemon.http_port,
-                       b"GET /api/v1/sessions?limit=1000 HTTP/1.1\r\n"
-                       b"Host: localhost\r\n\r\n")], repeated
-    judge(row)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE,
+                       (max(soft, min(hard, 4096)), hard))
+    for i in range(1000):
+        c = daemon.peer()
+        c.create_session(name=f"s{i}", base=f"{i}/{place}")
+        daemon.kept.append(c)
+    return [Visits(daemon.http_port,
+                   b"GET /api/v1/sessions?limit=1000 HTTP/1.1\r\n"
+                   b"Host: localhost\r\n\r\n")], repeated
 
 
 def taken_folders(daemon, depth, n):
@@ -429,37 +411,35 @@ def taken_folders(daemon, depth, n):
     return "/".join("a" * depth)
 
 
-def sessions_of_taken_paths():
+@flood()
+def sessions_of_taken_paths(daemon):
     """Sessions whose paths lead through others' directories, by 160 bytes
     each."""
-    def row(daemon):
-        base = taken_folders(daemon, 20, 100_000 if LONG else 1000)
-        return [Visits(daemon.control_port,
-                       relay.frame(relay.VERSION, struct.pack(">II", 2, 13)) +
-                       relay.session_request(base=base))], repeated
-    judge(row)
+    base = taken_folders(daemon, 20, 100_000 if LONG else 1000)
+    return [Visits(daemon.control_port,
+                   relay.frame(relay.VERSION, struct.pack(">II", 2, 13)) +
+                   relay.session_request(base=base))], repeated
 
 
-def sessions_of_one_name():
+@flood()
+def sessions_of_one_name(daemon):
     """Each gets a directory, and none makes the next one slower."""
-    def row(daemon):
-        n = 10_000 if LONG else 1000
-        blob = (relay.frame(relay.VERSION, struct.pack(">II", 2, 13)) +
-                relay.session_request(base="one/name"))
-        places = set()
+    n = 10_000 if LONG else 1000
+    blob = (relay.frame(relay.VERSION, struct.pack(">II", 2, 13)) +
+            relay.session_request(base="one/name"))
+    places = set()
 
-        def visit(i):
-            c = daemon.peer()
-            _, _, path = c.create_session(base="one/name",
-                                          uuid=struct.pack(">QQ", 1, i))
-            places.add(path)
-            (daemon.out / path / "x").touch()
-            c.close()
-        for i in range(n):
-            visit(i)
-        equal(len(places), n, "directories")
-        return [Visits(daemon.control_port, blob)], repeated
-    judge(row)
+    def visit(i):
+        c = daemon.peer()
+        _, _, path = c.create_session(base="one/name",
+                                      uuid=struct.pack(">QQ", 1, i))
+        places.add(path)
+        (daemon.out / path / "x").touch()
+        c.close()
+    for i in range(n):
+        visit(i)
+    equal(len(places), n, "directories")
+    return [Visits(daemon.control_port, blob)], repeated
 
 
 def _sessions_begun_first():
@@ -534,18 +514,17 @@ def every_request(s):
     }
 
 
-def every_command():
+@flood()
+def every_command(daemon):
     """Each kind of request on a session of its own, all at the same time."""
-    def row(daemon):
-        kinds = every_request(relay.Session(daemon, "kinds"))
-        jets = []
-        for i, kind in enumerate(kinds):
-            s = relay.Session(daemon, f"kind{i}")
-            blob = every_request(s)[kind]
-            jets.append(Jet(s.control.sock, blob * (MIB // len(blob))))
-            daemon.kept = [*getattr(daemon, "kept", []), s]
-        return jets, repeated
-    judge(row)
+    kinds = every_request(relay.Session(daemon, "kinds"))
+    jets = []
+    for i, kind in enumerate(kinds):
+        s = relay.Session(daemon, f"kind{i}")
+        blob = every_request(s)[kind]
+        jets.append(Jet(s.control.sock, blob * (MIB // len(blob))))
+        daemon.kept.append(s)
+    return jets, repeated
 
 
 # The end --------------------------------------------------------------------

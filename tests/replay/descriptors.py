@@ -14,16 +14,6 @@ from viewer import PERIOD_US
 MANY = 250
 
 
-def is_served(daemon, name):
-    try:
-        session = relay.Session(daemon, name)
-    except (relay.Failed, OSError):
-        return False
-    session.packet()
-    session.finish()
-    return True
-
-
 def read_all(watch, streams, tag):
     """One packet of each data stream."""
     for s in streams:
@@ -47,7 +37,7 @@ def many_folders_take_no_descriptors():
         streams = [many.add("c", path=p) for p in paths]
         many.control.code(relay.STREAMS_SENT)
         for n in range(20):
-            check(is_served(daemon, f"other{n}"), f"other{n} is refused")
+            check(relay.is_served(daemon, f"other{n}"), f"other{n} is refused")
         grown = daemon.folders() - before
         # The thread that counts what ended has some for a moment.
         check(grown <= 16, f"{grown} folders more are open")
@@ -151,14 +141,14 @@ def one_host_leaves_room_for_others():
             s.control.close_chunk(0)
             s.packets(1)
         daemon.source = "127.0.0.1"
-        check(not is_served(daemon, "late"), "the greedy host got more")
+        check(not relay.is_served(daemon, "late"), "the greedy host got more")
         lines = [line for line in daemon.log_text().splitlines()
                  if "session refused" in line]
         check(len(lines) == 1 and "peer=127.0.0.1:" in lines[0] and
               "its host" in lines[0], f"{lines}")
         end(greedy[-8:])
         relay.wait_until("no room for a later one",
-                         lambda: is_served(daemon, "later"))
+                         lambda: relay.is_served(daemon, "later"))
         end(greedy[:-8] + few)
 
 
@@ -202,7 +192,7 @@ def data_connections_of_a_session():
         check(daemon.descriptors() < 500, f"{daemon.descriptors()} are open")
         for conn in conns:
             conn.close()
-        check(is_served(daemon, "other"), "another session is refused")
+        check(relay.is_served(daemon, "other"), "another session is refused")
         end([many])
 
 
@@ -223,7 +213,7 @@ def chunks_of_a_session():
             slow.control.close_chunk(chunk - 1, 0)
         check(3 <= chunk < 20, f"{chunk} chunks")
         check("trace chunks are open" in daemon.log_text(), "nothing is logged")
-        check(is_served(daemon, "other"), "another session is refused")
+        check(relay.is_served(daemon, "other"), "another session is refused")
         end([slow])
 
 

@@ -11,6 +11,7 @@ bystander's was ready to run, but had no CPU, is subtracted (schedstat, see
 proc(5)), and a row has three tries, of which the best counts.
 """
 import contextlib
+import functools
 import multiprocessing
 import os
 import selectors
@@ -179,6 +180,7 @@ def ended_after(daemon, send):
 class Bystander:
     def __init__(self, daemon):
         self.session, self.times, self.raw = relay.Session(daemon), [], []
+        self.daemon, self.peak = daemon, 0
         self.waiting = ["/proc/thread-self/schedstat"]
         tasks = f"/proc/{daemon.process.pid}/task"
         tasks = [f"{tasks}/{t}/schedstat" for t in os.listdir(tasks)]
@@ -193,6 +195,7 @@ class Bystander:
     def begin(self):
         self.times.clear()
         self.raw.clear()
+        self.peak = 0
 
     def waited(self):
         return sum(schedstat(w)[1] for w in self.waiting)
@@ -203,6 +206,7 @@ class Bystander:
         took = time.monotonic() - began
         self.raw.append(took)
         self.times.append(max(took - (self.waited() - waited), 0))
+        self.peak = max(self.peak, self.daemon.rss())
         time.sleep(0.002)
 
     def worst(self):
@@ -239,9 +243,22 @@ def served(is_served):
     return wait
 
 
-def attempt(row, options):
+def logged(text, beats=20):
+    """Until the daemon says this; then so many times more."""
+    def wait(daemon, bystander, sent):
+        until = time.monotonic() + SERVED
+        while text not in daemon.log_text():
+            check(time.monotonic() < until, f"not logged: {text}")
+            bystander.beat()
+        for _ in range(beats):
+            bystander.beat()
+    return wait
+
+
+def attempt(row, options, memory, env):
     """(is it well, text)"""
-    with relay.Daemon("--udp-port=data", "--max-memory", "64M", *options, workers=1) as daemon:
+    with relay.Daemon("--udp-port=data", "--max-memory", "64M", *options,
+                      workers=1, env=env) as daemon:
         bystander = Bystander(daemon)
         good = bystander.session
         jets, wait = row(daemon)
@@ -251,7 +268,7 @@ def attempt(row, options):
         bystander.begin()
         with spraying(jets) as sent:
             wait(daemon, bystander, sent)
-            grown = daemon.rss() - before
+            grown = bystander.peak - before
             waited, began = bystander.waited(), time.monotonic()
             good.wait_written()
             asked = time.monotonic() - began - (bystander.waited() - waited)
@@ -262,17 +279,23 @@ def attempt(row, options):
         text = (f"{bystander.text()}, written after {asked * 1e3:.0f} ms, "
                 f"{grown >> 20} MiB, {lines} lines, end {took:.2f} s")
         return (bystander.is_well() and asked < 2 * WORST and took < STOP and
-                grown < MEMORY and lines < most), text
+                grown < memory and lines < most), text
 
 
-def judge(row, options=()):
-    """What ROW(daemon), called here, gives: jets and how long to wait."""
-    for _ in range(TRIES):
-        is_well, text = attempt(row, options)
-        print("   ", row.__qualname__.split(".")[0], text, flush=True)
-        if is_well:
-            return
-    raise relay.Failed(text)
+def flood(*options, memory=MEMORY, env=None):
+    """A case of a function of a daemon with these options that gives jets, and
+    how to wait. The daemon may grow by so much memory."""
+    def decorate(row):
+        @functools.wraps(row)
+        def case():
+            for _ in range(TRIES):
+                is_well, text = attempt(row, options, memory, env)
+                print("   ", row.__name__, text, flush=True)
+                if is_well:
+                    return
+            raise relay.Failed(text)
+        return case
+    return decorate
 
 
 # Sessions that rows flood with ---------------------------------------------

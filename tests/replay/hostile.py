@@ -6,7 +6,6 @@ One case per row of the tables streaming 3.1 and 9, and a few more. Arguments:
 cases by name, all if none.
 """
 import os
-import resource
 import struct
 import sys
 import time
@@ -406,40 +405,6 @@ def data_beyond_the_rotation_point():
                   f"{folder.name}: index")
 
 
-def out_of_descriptors():
-    """Streaming 9.6: connections are shed, the daemon lives."""
-    def few():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))
-    with relay.Daemon(limit=few) as daemon, relay.bystander(daemon) as good:
-        crowd = []
-        for _ in range(200):
-            crowd.append(daemon.control() if len(crowd) % 2
-                         else daemon.data())
-        good.packet()
-        shed = 0
-        for conn in crowd:
-            conn.sock.settimeout(0.01)
-            try:
-                shed += conn.sock.recv(1) == b""
-            except TimeoutError:
-                pass
-            except ConnectionError:
-                shed += 1
-        check(shed > 0, "nobody was turned away")
-        for conn in crowd:
-            conn.close()
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
-            try:
-                late = daemon.control()
-                equal(late.version(), (2, 15), "a later connection")
-                break
-            except (relay.Failed, OSError):
-                time.sleep(0.1)
-        else:
-            raise relay.Failed("nobody is served any more")
-
-
 def headers_cost_nothing():
     """Streaming 9.8: 40 headers that announce 128 MiB."""
     with relay.Daemon() as daemon, relay.bystander(daemon):
@@ -717,46 +682,6 @@ def flood_of_requests():
                     time.sleep(0.001)
             equal(got, 12 * n, f"bytes of replies, in_session={in_session}")
             conn.close()
-
-
-def flood_unread():
-    """A peer that never reads its replies costs little memory."""
-    with relay.Daemon() as daemon, relay.bystander(daemon):
-        conn = daemon.control()
-        conn.sock.setblocking(False)
-        blob, sent = memoryview(ALIVE * 20_000), 0
-        before = daemon.rss()
-        until = time.monotonic() + 2
-        while time.monotonic() < until:
-            try:
-                sent += conn.sock.send(blob)
-            except BlockingIOError:
-                time.sleep(0.01)
-        grown = daemon.rss() - before
-        # AddressSanitizer keeps what was freed for a while: 18 MiB were seen,
-        # where 1 or 2 are without.
-        most = 64 * MIB if relay.has_sanitizer("address") else 16 * MIB
-        check(grown < most, f"{grown >> 20} MiB after {sent >> 20} MiB")
-        conn.close()
-
-
-def data_without_indexes():
-    """Streaming 9.12: what waits for its records is bounded; its peer waits."""
-    with relay.Daemon("--max-memory", "128M") as daemon, \
-            relay.bystander(daemon):
-        s = relay.Session(daemon, "hoard")
-        before, seq, sent = daemon.rss(), 0, 0
-        s.data.sock.settimeout(0.5)
-        try:
-            while sent < 512 * MIB:
-                s.data.packet(s.stream, seq, bytes(MIB))
-                seq, sent = seq + 1, sent + MIB
-        except TimeoutError:
-            pass
-        check(sent < 200 * MIB, f"{sent >> 20} MiB were taken")
-        grown = daemon.rss() - before
-        check(grown < 128 * MIB, f"{grown >> 20} MiB are held")
-        s.leave()
 
 
 def stop_with_halves_pending():

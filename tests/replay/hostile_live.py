@@ -5,7 +5,6 @@ that must not notice (live 5, W1, W2, W8 to W10; live 6).
 
 Arguments: cases by name, all if none. TP_TEST_LONG=1 waits for slow limits.
 """
-import contextlib
 import os
 import resource
 import select
@@ -180,19 +179,6 @@ def unknown_commands():
                       f"command {command}")
 
 
-def complaints_without_end():
-    """Who comes back for each bad command fills nobody's disk."""
-    with relay.Daemon() as daemon:
-        began = time.monotonic()
-        for _ in range(1000):
-            v = greeted(daemon)
-            v.send(viewer.frame(99, b""))
-            v.ends(SOON)
-        seconds = int(time.monotonic() - began) + 2
-        lines = daemon.log_text().count("unknown command 99")
-        check(0 < lines <= 50 * seconds, f"{lines} lines in {seconds} s")
-
-
 def data_size_is_not_believed():
     """P2: Trace Compass says 20 for 8, and 0 for 20."""
     with relay.Daemon() as daemon, bystanders(daemon) as good:
@@ -289,32 +275,6 @@ def requests_in_one_segment():
         equal(v.read(16), b"metadata of good", "metadata")
         equal(v.unpack(">I"), (1,), "DETACH_SESSION")
         equal(v.ends(SOON), struct.pack(">I", 11), "the end")
-
-
-def flood_unread():
-    """Requests without end, replies never read: little is kept."""
-    with relay.Daemon(env=COUNTED) as daemon, bystanders(daemon) as good:
-        flood = []
-        for request in (viewer.id_request(viewer.NEXT_INDEX, good.meta),
-                        viewer.frame(viewer.LIST),
-                        viewer.packet_request(good.stream, 0, 4096)):
-            v = greeted(daemon)
-            data, _ = ids(v.ready(good.id))
-            equal(v.next_index(data).status, viewer.OK, "index")
-            v.sock.setblocking(False)
-            flood.append((v, memoryview(request * 20_000)))
-        before, until = daemon.rss(), time.monotonic() + 2
-        while time.monotonic() < until:
-            for v, blob in flood:
-                with contextlib.suppress(BlockingIOError):
-                    # Whole requests or not: what the socket takes.
-                    v.sock.send(blob)
-            good.step(1)
-        grown = daemon.rss() - before
-        check(grown < 16 * MIB, f"{grown >> 20} MiB are kept")
-        for v, _ in flood:
-            v.reset()
-        wait_for("one client", lambda: clients(daemon, "good") == 1)
 
 
 # Those that do not read ----------------------------------------------------
@@ -524,7 +484,7 @@ def a_crowd_of_viewers():
             v.connect()
             equal([s.name for s in v.list()], ["good"], "LIST_SESSIONS")
         wait_for("somebody is turned away",
-                 lambda: any(is_closed(v) for v in crowd[25:]))
+                 lambda: any(relay.is_closed(v.sock) for v in crowd[25:]))
         for n in range(5):
             late = relay.Session(daemon, f"late{n}")
             late.packet()
@@ -564,16 +524,6 @@ def no_descriptor_for_a_file():
 def ok_offset(v, data):
     i = v.next_index(data)
     return i.offset if i.status == viewer.OK else None
-
-
-def is_closed(v):
-    v.sock.settimeout(0.01)
-    try:
-        return v.sock.recv(1) == b""
-    except TimeoutError:
-        return False
-    except ConnectionError:
-        return True
 
 
 def is_served(daemon):

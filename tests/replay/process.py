@@ -31,16 +31,6 @@ def within(condition, what, seconds=relay.TIMEOUT):
     relay.wait_until(what, condition, seconds)
 
 
-def is_closed(sock):
-    sock.settimeout(0.001)
-    try:
-        return sock.recv(1) == b""
-    except TimeoutError:
-        return False
-    except ConnectionError:
-        return True
-
-
 def keepalive_timer(port):
     """Seconds to the next probe of the connection to PORT; None: none."""
     for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
@@ -184,7 +174,7 @@ def idle_connections_take_nothing_from_sessions():
         crowd = strangers(daemon.control_port, "127.0.0.1", 250)
         crowd += strangers(daemon.data_port, "127.0.0.1", 150)
         crowd += strangers(daemon.data_port, "127.0.0.2", 150)
-        within(lambda: len([c for c in crowd if is_closed(c)]) > 500,
+        within(lambda: len([c for c in crowd if relay.is_closed(c)]) > 500,
                "a crowd is not turned away")
         check(daemon.descriptors() <= 200,
               f"{daemon.descriptors()} descriptors are open")
@@ -207,7 +197,7 @@ def a_crowd_is_of_one_host():
     """Another host's data connection finds room, silent as it may be."""
     with relay.Daemon("--fd-pool-size", "400", workers=1) as daemon:
         crowd = strangers(daemon.data_port, "127.0.0.2", 100)
-        within(lambda: any(is_closed(c) for c in crowd[-5:]),
+        within(lambda: any(relay.is_closed(c) for c in crowd[-5:]),
                "a crowd is not turned away")
         for n in range(3):
             session = relay.Session(daemon, f"late{n}")
@@ -229,7 +219,7 @@ def a_refused_session_takes_no_share():
             check(said == struct.pack(">QII", 0, relay.FATAL, 0)
                   or said == b"" and n > 20, f"{n}: {said.hex()}")
             refused.append(conn)
-        within(lambda: is_served(daemon, "late"), "no room for a late one")
+        within(lambda: relay.is_served(daemon, "late"), "no room for a late one")
         for conn in refused:
             conn.close()
 
@@ -254,17 +244,7 @@ def sessions_are_as_many_as_fit():
               f"{daemon.descriptors()} descriptors are open")
         for s in sessions:
             s.leave()
-        within(lambda: is_served(daemon, "late"), "no room for a late one")
-
-
-def is_served(daemon, name):
-    try:
-        session = relay.Session(daemon, name)
-    except (relay.Failed, OSError):
-        return False
-    session.packet()
-    session.finish()
-    return True
+        within(lambda: relay.is_served(daemon, "late"), "no room for a late one")
 
 
 def hardly_any_descriptors():
@@ -284,6 +264,7 @@ def hardly_any_descriptors():
         session.finish()
         for conn in crowd:
             conn.close()
+        within(lambda: relay.is_served(daemon, "late"), "nobody is served")
     with tempfile.TemporaryDirectory() as top:
         done = subprocess.run(
             [relay.PROGRAM, "-o", top], env=dict(os.environ, HOME=top,

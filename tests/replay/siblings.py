@@ -122,21 +122,6 @@ def domains_clear_together():
             d.leave()
 
 
-def one_vanishes_in_a_rotation():
-    """The other completes it alone."""
-    with relay.Daemon(workers=4) as daemon:
-        kernel, user = domains = both(daemon)
-        for d in domains:
-            d.control.create_chunk(1)
-        user.leave()
-        kernel.rotate(1)
-        kernel.control.close_chunk(0, ARCHIVE)
-        gone(kernel, 0)
-        equal(user.content("archives/" + ARCHIVED_0), [0], "user's first")
-        equal(names(daemon, kernel), [NAMES[1], "archives"], "names")
-        kernel.leave()
-
-
 def both_vanish_in_a_rotation():
     """Temporary names do not stay; the path can be used again."""
     with relay.Daemon(workers=4) as daemon:
@@ -178,7 +163,7 @@ def vanish(daemon, domain):
 
 def dies_after(dead, done_dead, done):
     """One dies after so many of its commands, the other has done so many."""
-    with relay.Daemon("-v", workers=1) as daemon:
+    with relay.Daemon("-v", workers=4 if done % 2 else 1) as daemon:
         domains = both(daemon)
         lost, alive = domains[dead], domains[1 - dead]
         for step in rotation(alive)[:done]:
