@@ -82,6 +82,7 @@ chunk_finish(struct chunk *take_c)
 	list_move_all(&take_c->dir->store->old_families, &take_c->families);
 	for (unsigned i = 0; i < take_c->n_tops; i++)
 		relpath_free(take_c->tops[i]);
+	free(take_c->tops);
 	take_c->dir->store->names_bytes -= take_c->names_bytes;
 	list_del(&take_c->node);
 	list_del(&take_c->doomed_node);
@@ -184,6 +185,22 @@ has_top(const struct chunk *c, const struct relpath *path)
 	return false;
 }
 
+/* Remember that the chunk made the top-level folder of PATH. */
+static enum status
+add_top(struct chunk *c, const struct relpath *path)
+{
+	struct relpath **tops;
+	enum status st;
+
+	tops = reallocarray(c->tops, c->n_tops + 1, sizeof(struct relpath *));
+	if (tops == NULL)
+		return E_NOMEM;
+	c->tops = tops;
+	st = relpath_top(&tops[c->n_tops], path);
+	c->n_tops += st == OK;
+	return st;
+}
+
 enum status
 chunk_add_stream(struct chunk *c, const struct relpath *path,
     const struct relpath *channel, bool is_numbered, struct chunk_family **out)
@@ -221,10 +238,9 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 	/* Remember the name only now: if something else had it, the chunk must
 	 * not move that. */
 	if (!is_known) {
-		st = relpath_top(&c->tops[c->n_tops], path);
+		st = add_top(c, path);
 		if (st != OK)
 			return st;
-		c->n_tops++;
 	}
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)

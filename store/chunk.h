@@ -45,9 +45,10 @@ enum chunk_command { CHUNK_KEEP, CHUNK_ARCHIVE, CHUNK_DELETE };
 
 /*
  * The top-level folders of a chunk: one request moves each of them. Stock
- * tracers use two, "kernel" and "ust".
+ * tracers use two, "kernel" and "ust"; tracepulse-send one for each directory
+ * of traces that it was given.
  */
-#define CHUNK_TOPS_MAX 8
+#define CHUNK_TOPS_MAX 64
 
 /* The files of one stream in this chunk, for deletion. */
 struct chunk_family {
@@ -83,7 +84,7 @@ struct chunk {
 	bool is_added_to; /* the directory was there before */
 	struct session_dir *dir;
 	struct folder_place *folders; /* where viewers find them; or NULL */
-	struct relpath *tops[CHUNK_TOPS_MAX]; /* none if is_base */
+	struct relpath **tops;	      /* none if is_base */
 	unsigned n_tops;
 	struct list families;
 	uint64_t delete_next; /* file number, of the first family */

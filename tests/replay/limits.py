@@ -303,8 +303,8 @@ def folders_without_end():
         n = codes.count(relay.OK)
         equal(codes, [relay.OK] * n + [relay.UNKNOWN] * (100 - n),
               "ADD_STREAM")
-        check(2 < n <= 8, f"{n} folders")
-        check("refused: it has 8 top-level folders" in daemon.log_text(),
+        check(2 < n <= 64, f"{n} folders")
+        check("refused: it has 64 top-level folders" in daemon.log_text(),
               "the reason")
         for chunk in (1, 2):
             s.control.create_chunk(chunk)
