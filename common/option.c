@@ -248,7 +248,9 @@ option_explain(
 		    arg, r->name);
 	else if (r->units != NULL && parse_lacks_unit(arg))
 		snprintf(why, OPTION_WHY_LEN,
-		    "--%s %.200s: a unit is missing: %s", r->name, arg,
+		    "--%s %.200s: a unit is missing (did you mean %.200s%.*s? "
+		    "units: %s)",
+		    r->name, arg, arg, (int)strcspn(r->units, ","), r->units,
 		    r->units);
 	else
 		snprintf(why, OPTION_WHY_LEN,

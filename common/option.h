@@ -36,8 +36,10 @@ struct option_row {
 	    const struct option_row *r, const void *from, char *out, size_t n);
 	size_t at;
 	uint64_t min, max;
-	const char *zero;  /* the word for 0, of sizes and times; or NULL */
-	const char *units; /* one of these is needed after a number; or NULL */
+	const char *zero; /* the word for 0, of sizes and times; or NULL */
+	/* One of these is needed after a number; the first is suggested. NULL:
+	 * none is. */
+	const char *units;
 
 	/* For the settings of a daemon: */
 	bool needs_trust; /* ignored when set-uid or set-gid */
@@ -96,8 +98,8 @@ const struct option_row *option_nearest(
     const struct option_row *rows, unsigned n, const char *name);
 
 /* Kinds of values, for take and show; the type of the field in brackets. */
-#define OPTION_SIZE_UNITS "B, k, M, G or T"
-#define OPTION_TIME_UNITS "ms, s, m, h or d"
+#define OPTION_SIZE_UNITS "M, B, k, G, T"
+#define OPTION_TIME_UNITS "s, ms, m, h, d"
 #define OPTION_KIND(kind)                                                     \
 	enum status option_take_##kind(                                       \
 	    const struct option_row *r, void *to, const char *arg);           \

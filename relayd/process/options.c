@@ -426,8 +426,9 @@ set_from_variable(
 {
 	const struct origin here = { .kind = ORIGIN_VARIABLE, .name = name };
 
-	if (*value == '\0' ||
-	    (option_rows[id].needs_trust && environment_is_secure()))
+	/* An empty name of a file is not set. */
+	if (option_rows[id].needs_trust &&
+	    (*value == '\0' || environment_is_secure()))
 		return OK;
 	return options_set(o, id, value, &here);
 }
@@ -448,35 +449,45 @@ take_variable(struct options *o, const char *variable)
 		*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
 	id = options_find(rest);
 	if (id < N_OPTIONS && option_rows[id].show != NULL)
-		return variable[n] == '\0'
+		return variable[n] == '\0' || variable[n + 1] == '\0'
 			   ? OK
 			   : set_from_variable(o, id, name, variable + n + 1);
 	check_variable(name, rest);
 	return OK;
 }
 
-/* Read the variables of settings: two of lttng-relayd, and TRACEPULSE_*, which
- * override these. */
+/* Read all other variables TRACEPULSE_*. */
 static enum status
 options_read_variables(struct options *o)
+{
+	enum status st = OK;
+
+	for (char **v = environ; v != NULL && *v != NULL; v++)
+		if (strncmp(*v, PREFIX, strlen(PREFIX)) == 0 &&
+		    take_variable(o, *v) != OK)
+			st = E_REFUSED;
+	return st;
+}
+
+/* As in lttng-relayd, these are not read if an option says the same. */
+static enum status
+read_old_variables(struct options *o)
 {
 	static const struct {
 		const char *name;
 		enum option_id id;
 	} old[] = { { "LTTNG_RELAYD_DISALLOW_CLEAR", OPT_DISALLOW_CLEAR },
 		{ "LTTNG_RELAYD_WORKING_DIRECTORY", OPT_WORKING_DIR } };
-	enum status st = OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(old); i++)
-		if (getenv(old[i].name) != NULL &&
-		    set_from_variable(
-			o, old[i].id, old[i].name, getenv(old[i].name)) != OK)
-			st = E_REFUSED;
-	for (char **v = environ; v != NULL && *v != NULL; v++)
-		if (strncmp(*v, PREFIX, strlen(PREFIX)) == 0 &&
-		    take_variable(o, *v) != OK)
-			st = E_REFUSED;
-	return st;
+	for (size_t i = 0; i < ARRAY_LEN(old); i++) {
+		const char *value = getenv(old[i].name);
+
+		if (value != NULL &&
+		    o->from[old[i].id].kind < ORIGIN_VARIABLE &&
+		    set_from_variable(o, old[i].id, old[i].name, value) != OK)
+			return E_REFUSED;
+	}
+	return OK;
 }
 
 static void
@@ -604,7 +615,8 @@ options_parse(struct options *o, int argc, char **argv)
 	variables = options_read_variables(o);
 	if (files != OK || variables != OK ||
 	    read_command_line(o, argc, argv, false) != OK ||
-	    settle_ports(o) != OK || check_limits(o) != OK)
+	    read_old_variables(o) != OK || settle_ports(o) != OK ||
+	    check_limits(o) != OK)
 		return E_REFUSED;
 	return environment_apply(o);
 }

@@ -94,7 +94,7 @@ OPTION(LIVE_HOLD, 0, "live-hold", "BOOL",
     FLAG(live_hold),
     "delay replies to viewers until there is something new [on]")
 OPTION(LIVE_WINDOW, 0, "live-window", "AMOUNT",
-    RELOADED(live_window, UNITS("k, M, G, T, s or m", SETTING(live_window))),
+    RELOADED(live_window, UNITS("M, k, G, T, s, m", SETTING(live_window))),
     "keep the last size (k, M, G) or time (s, m) of live sessions [off]")
 OPTION(MAX_VIEWERS, 0, "max-viewers-per-session", "N",
     RELOADED(max_viewers, NUMBER(max_viewers, 0, UINT32_MAX)),
@@ -115,7 +115,7 @@ OPTION(MAX_USE, 0, "max-use", "SIZE",
     RELOADED(max_use, OR_NONE(SIZE(max_use, 1, INT64_MAX))),
     "delete the oldest finished traces if all take more than SIZE [none]")
 OPTION(KEEP_FREE, 0, "keep-free", "SIZE|PERCENT",
-    RELOADED(keep_free, UNITS("%, k, M, G or T", SETTING(keep_free))),
+    RELOADED(keep_free, UNITS("G, %, k, M, T", SETTING(keep_free))),
     "delete them too if less is free on the file system [none]")
 OPTION(MAX_AGE, 0, "max-age", "TIME",
     RELOADED(max_age_ns, OR_NONE(TIME(max_age_ns, 1, AGE_MAX))),

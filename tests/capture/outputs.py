@@ -36,8 +36,8 @@ def a_size_needs_a_unit():
     """10 bytes are hardly meant."""
     result = program.run("--rotate-size", "10", status=2)
     equal(result.lines(), [
-        "tracepulse-capture: --rotate-size 10: a unit is missing: "
-        "B, k, M, G or T"], "a bare number")
+        "tracepulse-capture: --rotate-size 10: a unit is missing (did "
+        "you mean 10M? units: M, B, k, G, T)"], "a bare number")
 
 
 def rotation_by_size():

@@ -109,8 +109,10 @@ static const struct {
 	{ "--count=-1", "invalid value \"-1\" for --count=N: any number" },
 	{ "--decimal 2", "invalid value \"2\" for --decimal=P: 0 to 1" },
 	{ "--decimal nan", "invalid value \"nan\" for --decimal=P: 0 to 1" },
-	{ "--size 64", "--size 64: a unit is missing: B, k, M, G or T" },
-	{ "--time 5", "--time 5: a unit is missing: ms, s, m, h or d" },
+	{ "--size 64", "--size 64: a unit is missing (did you mean 64M? units: "
+		       "M, B, k, G, T)" },
+	{ "--time 5", "--time 5: a unit is missing (did you mean 5s? units: s, "
+		      "ms, m, h, d)" },
 	{ "--time 2s", "invalid value \"2s\" for --time=TIME: up to 1s" },
 	{ "-c gree",
 	    "invalid value \"gree\" for --choice=red|green|blue: a colour" },

@@ -237,12 +237,16 @@ static const struct {
 	{ "[relayd]\nmax-age=30\nkeep-free=5\nmax-use=500\nsync=5\n"
 	  "live-window=64\n",
 	    0, NULL,
-	    "error F:2: --max-age 30: a unit is missing: ms, s, m, h or d\n"
-	    "error F:3: --keep-free 5: a unit is missing: %, k, M, G or T\n"
-	    "error F:4: --max-use 500: a unit is missing: B, k, M, G or T\n"
-	    "error F:5: --sync 5: a unit is missing: ms, s, m, h or d\n"
-	    "error F:6: --live-window 64: a unit is missing: k, M, G, T, s or "
-	    "m\n" },
+	    "error F:2: --max-age 30: a unit is missing (did you mean 30s? "
+	    "units: s, ms, m, h, d)\n"
+	    "error F:3: --keep-free 5: a unit is missing (did you mean 5G? "
+	    "units: G, %, k, M, T)\n"
+	    "error F:4: --max-use 500: a unit is missing (did you mean 500M? "
+	    "units: M, B, k, G, T)\n"
+	    "error F:5: --sync 5: a unit is missing (did you mean 5s? units: "
+	    "s, ms, m, h, d)\n"
+	    "error F:6: --live-window 64: a unit is missing (did you mean 64M? "
+	    "units: M, k, G, T, s, m)\n" },
 	{ "[relayd]\nlive-port=junk\n", 0, NULL,
 	    "error F:2: Invalid live URL \"junk\": it must begin with "
 	    "tcp://, tcp4:// or tcp6://\n" },

@@ -70,8 +70,8 @@ def a_reload_changes_what_can_be():
         log = daemon.log_text()
         check(f'error {conf}:3: unknown key "max-memroy" (did you mean '
               '"max-memory"?' in log, log)
-        check(f"error {conf}:4: --max-age 30: a unit is missing: ms, s, m, h "
-              "or d" in log, log)
+        check(f"error {conf}:4: --max-age 30: a unit is missing (did you mean "
+              "30s? units: s, ms, m, h, d)" in log, log)
         before = daemon.log_text().count("debug ")
         daemon.control().close()
         wait_for(daemon, "debug ", before + 1)
