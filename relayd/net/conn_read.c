@@ -317,7 +317,7 @@ read_session_data(struct conn *c)
 
 	if (c->control == NULL || c->control->session == NULL)
 		return true;
-	list_for_each (n, tmp, &c->control->session->inputs) {
+	list_for_each (n, tmp, &c->control->session->inputs.list) {
 		conn_read_rest(
 		    list_entry(n, struct ingest, input.node)->conn, false);
 		c->control->is_waiting = is_late(c);

@@ -41,13 +41,13 @@ cycle_commit(struct shard *sh)
 	uint64_t began;
 
 	assert(shard_is_mine(sh));
-	if (list_empty(&sh->dirty) || sh->slice.has_waited)
+	if (list_empty(&sh->work.dirty) || sh->slice.has_waited)
 		return;
 	began = clock_now_ns();
 	if (is_own_slice)
 		shard_begin_slice(sh);
-	while (!list_empty(&sh->dirty)) {
-		t = list_first(&sh->dirty, struct stream, dirty_node);
+	while (!list_empty(&sh->work.dirty)) {
+		t = list_first(&sh->work.dirty, struct stream, dirty_node);
 		s = t->session;
 		stream_commit(t);
 		(void)session_reap(s);
@@ -79,18 +79,18 @@ cycle_delete_some(struct shard *sh)
 	struct chunk *c;
 
 	assert(shard_is_mine(sh));
-	while (budget > 0 && !list_empty(&sh->doomed)) {
-		c = list_first(&sh->doomed, struct chunk, doomed_node);
+	while (budget > 0 && !list_empty(&sh->work.doomed)) {
+		c = list_first(&sh->work.doomed, struct chunk, doomed_node);
 		if (chunk_delete_step(c, &budget)) {
 			log_info(CHUNK_FMT " deleted", CHUNK_ARGS(c));
 			finish_chunk(c);
 		} else {
 			/* Small chunks do not wait for a large one. */
 			list_del(&c->doomed_node);
-			list_append(&sh->doomed, &c->doomed_node);
+			list_append(&sh->work.doomed, &c->doomed_node);
 		}
 	}
-	return has_traces || has_families || !list_empty(&sh->doomed);
+	return has_traces || has_families || !list_empty(&sh->work.doomed);
 }
 
 static uint64_t
@@ -99,7 +99,7 @@ end_overdue(struct shard *sh, uint64_t now_ns)
 	uint64_t next = UINT64_MAX;
 	struct session *s, *tmp;
 
-	list_each_safe (s, tmp, &sh->ending, struct session, ending_node) {
+	list_each_safe (s, tmp, &sh->work.ending, struct session, ending_node) {
 		/* The worker closes a connection that stops there. */
 		if (session_is_receiving(s))
 			session_linger(s);
@@ -133,8 +133,8 @@ end_gaps(struct shard *sh, uint64_t now_ns)
 	do {
 		next = UINT64_MAX;
 		before = sh->figures.gaps;
-		list_each_safe (
-		    t, tmp, &sh->gapped, struct stream, intake.gapped_node) {
+		list_each_safe (t, tmp, &sh->work.gapped, struct stream,
+		    intake.gapped_node) {
 			next = clock_earlier(next, intake_check_gap(t, now_ns));
 			if (shard_step_is_late(sh))
 				return now_ns;
@@ -177,12 +177,12 @@ free_memory(struct shard *sh, uint64_t now_ns)
 
 	if (!account_is_short(memory))
 		return UINT64_MAX;
-	if (now_ns < sh->relief_ns)
-		return sh->relief_ns;
-	sh->relief_ns = now_ns + RELIEF_NS;
+	if (now_ns < sh->work.relief_ns)
+		return sh->work.relief_ns;
+	sh->work.relief_ns = now_ns + RELIEF_NS;
 	s = largest_session(sh);
 	if (s == NULL)
-		return sh->relief_ns;
+		return sh->work.relief_ns;
 	bytes = session_give_up(s, since);
 	if (bytes > 0 && log_ratelimit(&sh->logs.last_relief, NS_PER_S))
 		log_warn("%s %" PRIu64 " packets (%" PRIu64
@@ -190,7 +190,7 @@ free_memory(struct shard *sh, uint64_t now_ns)
 			 "their indexes have not arrived",
 		    s->tag, sh->figures.packets_dropped - before, bytes);
 	cycle_commit(sh);
-	return sh->relief_ns;
+	return sh->work.relief_ns;
 }
 
 /* Retry writing metadata that waits for space. If there is none for one stream,
@@ -200,14 +200,14 @@ retry_pending(struct shard *sh, uint64_t now_ns)
 {
 	struct stream *t;
 
-	if (now_ns < sh->pending_ns && !list_empty(&sh->pending))
-		return sh->pending_ns;
-	while (!list_empty(&sh->pending)) {
+	if (now_ns < sh->work.pending_ns && !list_empty(&sh->work.pending))
+		return sh->work.pending_ns;
+	while (!list_empty(&sh->work.pending)) {
 		t = list_first(
-		    &sh->pending, struct stream, writer.pending_node);
+		    &sh->work.pending, struct stream, writer.pending_node);
 		if (!stream_retry_metadata(t)) {
-			sh->pending_ns = now_ns + PENDING_RETRY_NS;
-			return sh->pending_ns;
+			sh->work.pending_ns = now_ns + PENDING_RETRY_NS;
+			return sh->work.pending_ns;
 		}
 		if (shard_step_is_late(sh))
 			return now_ns;
@@ -223,7 +223,8 @@ cycle_tick(struct shard *sh, uint64_t now_ns)
 
 	assert(shard_is_mine(sh));
 	shard_begin_slice(sh);
-	list_each_safe (t, tmp, &sh->locked, struct stream, writer.locked_node)
+	list_each_safe (
+	    t, tmp, &sh->work.locked, struct stream, writer.locked_node)
 		writer_retry_records(t);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
@@ -231,9 +232,9 @@ cycle_tick(struct shard *sh, uint64_t now_ns)
 	next = clock_earlier(next, stream_window_tick(sh, now_ns));
 	next = clock_earlier(next, free_memory(sh, now_ns));
 	shard_end_slice(sh);
-	if (!list_empty(&sh->dirty))
+	if (!list_empty(&sh->work.dirty))
 		return now_ns;
-	if (!list_empty(&sh->locked))
+	if (!list_empty(&sh->work.locked))
 		next = clock_earlier(next, now_ns + LOCK_RETRY_NS);
 	return clock_earlier(next, gaps);
 }
@@ -246,8 +247,8 @@ delete_in_time(struct shard *sh)
 
 	while (cycle_delete_some(sh) && clock_now_ns() < until)
 		;
-	while (!list_empty(&sh->doomed)) {
-		c = list_first(&sh->doomed, struct chunk, doomed_node);
+	while (!list_empty(&sh->work.doomed)) {
+		c = list_first(&sh->work.doomed, struct chunk, doomed_node);
 		log_warn(CHUNK_FMT
 		    " is not fully deleted: the relay is stopping",
 		    CHUNK_ARGS(c));

@@ -26,7 +26,7 @@ session_gone(struct session_input *input)
 
 	in->session = NULL;
 	in->is_orphan = true;
-	list_append(&in->shard->orphans, &in->input.node);
+	list_append(&in->shard->work.orphans, &in->input.node);
 }
 
 static const struct session_input_ops input_ops = {
@@ -37,9 +37,9 @@ static const struct session_input_ops input_ops = {
 struct ingest *
 ingest_orphan(const struct shard *sh)
 {
-	return list_empty(&sh->orphans)
+	return list_empty(&sh->work.orphans)
 		   ? NULL
-		   : list_first(&sh->orphans, struct ingest, input.node);
+		   : list_first(&sh->work.orphans, struct ingest, input.node);
 }
 
 enum status

@@ -307,7 +307,7 @@ tcp_may_go_on(const struct stream *t)
 static bool
 gap_may_close(const struct stream *t)
 {
-	const struct list *inputs = &t->session->inputs;
+	const struct list *inputs = &t->session->inputs.list;
 
 	return !list_empty(inputs) && inputs->next->next != inputs;
 }
@@ -342,7 +342,7 @@ tcp_pass_gap(struct stream *t)
 	}
 	if (list_empty(&t->intake.gapped_node)) {
 		t->intake.gap_since_ns = clock_now_ns();
-		list_append(&shard_of(t)->gapped, &t->intake.gapped_node);
+		list_append(&shard_of(t)->work.gapped, &t->intake.gapped_node);
 	}
 	return false;
 }

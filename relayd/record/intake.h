@@ -59,7 +59,7 @@ struct transport_ops {
 extern const struct transport_ops tcp_transport; /* intake.c */
 
 struct intake {
-	struct list gapped_node; /* shard->gapped */
+	struct list gapped_node; /* shard->work.gapped */
 	struct reorder reorder;
 	const struct transport_ops *transport;
 	struct stream_udp *udp; /* NULL: the transport is TCP */

@@ -63,7 +63,7 @@ owner_of(const struct session *s)
 static enum status
 claim(struct old_root *r, const struct session *s)
 {
-	const int base = chunk_fd(s->current);
+	const int base = chunk_fd(s->chunks.current);
 	enum status st;
 
 	st = dir_registry_claim(&r->claim, s->shard->store->config.registry,

@@ -266,7 +266,7 @@ session_create(struct session **out, struct shard *sh,
 		return E_NOMEM;
 	}
 	s->shard = sh;
-	s->question = 1;
+	s->round.number = 1;
 	s->held.read_max = SESSION_READ_MAX;
 	s->minor = minor;
 	s->request = *take_request;
@@ -281,7 +281,7 @@ session_create(struct session **out, struct shard *sh,
 	list_init(&s->traces.unused);
 	list_init(&s->traces.old);
 	list_init(&s->traces.forget_node);
-	list_init(&s->inputs);
+	list_init(&s->inputs.list);
 	st = siblings_join(&s->siblings, sh, &s->request);
 	if (st == OK)
 		st = stream_window_begin(s);
@@ -335,7 +335,8 @@ session_destroy(struct session *s)
 	report_end_to_viewers(s);
 	live_put(s->live);
 	/* Data connections stay open until the worker closes them. */
-	list_each_safe (in, next_in, &s->inputs, struct session_input, node) {
+	list_each_safe (
+	    in, next_in, &s->inputs.list, struct session_input, node) {
 		list_del(&in->node);
 		in->ops->session_gone(in);
 	}
@@ -346,15 +347,15 @@ session_destroy(struct session *s)
 	list_del(&s->ending_node);
 	old_root_leave(s);
 	s->is_ended = true;
-	chunk_put(s->current);
-	chunk_put(s->pending);
+	chunk_put(s->chunks.current);
+	chunk_put(s->chunks.pending);
 	if (s->siblings != NULL)
 		siblings_let_go(s->siblings, 0);
 	session_dir_put(s->dir);
 	siblings_leave(s->siblings);
 	relay_create_session_clear(&s->request);
-	if (s->gone != NULL)
-		s->gone(s->gone_what, s->gone_arg);
+	if (s->gone.call != NULL)
+		s->gone.call(s->gone.what, s->gone.arg);
 	free(s->tag);
 	free(s);
 }
@@ -389,22 +390,22 @@ distance(uint64_t a, uint64_t b)
 void
 session_note_time(struct session *s, uint64_t time)
 {
-	const bool is_far = s->latest != 0 &&
-			    distance(time, s->latest) > SESSION_JUMP_TICKS;
+	const bool is_far = s->time.latest != 0 &&
+			    distance(time, s->time.latest) > SESSION_JUMP_TICKS;
 
 	if (!is_far) {
-		s->ahead = 0;
-		if (time > s->latest)
-			s->latest = time;
-	} else if (time < s->latest) {
-		s->latest = time;
-		s->ahead = 0;
-	} else if (s->ahead != 0 &&
-		   distance(time, s->ahead) <= SESSION_JUMP_TICKS) {
-		s->latest = time < s->ahead ? time : s->ahead;
-		s->ahead = 0;
+		s->time.ahead = 0;
+		if (time > s->time.latest)
+			s->time.latest = time;
+	} else if (time < s->time.latest) {
+		s->time.latest = time;
+		s->time.ahead = 0;
+	} else if (s->time.ahead != 0 &&
+		   distance(time, s->time.ahead) <= SESSION_JUMP_TICKS) {
+		s->time.latest = time < s->time.ahead ? time : s->time.ahead;
+		s->time.ahead = 0;
 	} else {
-		s->ahead = time;
+		s->time.ahead = time;
 	}
 }
 
@@ -420,7 +421,7 @@ session_is_receiving(const struct session *s)
 {
 	const struct session_input *in;
 
-	list_each (in, &s->inputs, struct session_input, node) {
+	list_each (in, &s->inputs.list, struct session_input, node) {
 		if (in->ops->is_mid_message(in))
 			return true;
 	}
@@ -450,7 +451,7 @@ session_end(struct session *s, bool aborted)
 	if (session_reap(s))
 		return;
 	session_linger(s);
-	list_append(&s->shard->ending, &s->ending_node);
+	list_append(&s->shard->work.ending, &s->ending_node);
 }
 
 struct stream *
@@ -468,13 +469,13 @@ session_input_came(struct session *s, struct session_input *in)
 	const struct session_input *o;
 	unsigned n = 0;
 
-	list_each (o, &s->inputs, struct session_input, node)
+	list_each (o, &s->inputs.list, struct session_input, node)
 		n++;
 	if (n >= SESSION_INPUTS_MAX || (n > 0 && !fds_take(FDS_EXTRA)))
 		return E_LIMIT;
 	in->is_extra = n > 0;
-	list_append(&s->inputs, &in->node);
-	s->had_input = true;
+	list_append(&s->inputs.list, &in->node);
+	s->inputs.had_any = true;
 	return OK;
 }
 
@@ -491,7 +492,7 @@ session_input_gone(struct session *s)
 {
 	struct stream *t, *next;
 
-	if (!list_empty(&s->inputs))
+	if (!list_empty(&s->inputs.list))
 		return;
 	list_each_safe (t, next, &s->streams, struct stream, session_node)
 		stream_end_of_data(t);
@@ -540,14 +541,14 @@ session_give_up(struct session *s, uint64_t since_ns)
 void
 session_begin_pending(struct session *s)
 {
-	s->question++;
-	s->n_checked = 0;
+	s->round.number++;
+	s->round.n_checked = 0;
 }
 
 bool
 session_end_pending(const struct session *s)
 {
-	return s->n_checked < s->n_streams;
+	return s->round.n_checked < s->n_streams;
 }
 
 void

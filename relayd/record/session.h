@@ -82,7 +82,7 @@ struct stream;
  * data connection's endpoint (struct ingest), which knows the session.
  */
 struct session_input {
-	struct list node; /* session->inputs, then shard->orphans */
+	struct list node; /* session->inputs.list, then shard->work.orphans */
 	bool is_extra;	  /* counted in FDS_EXTRA */
 	const struct session_input_ops *ops;
 };
@@ -107,9 +107,39 @@ struct session_traces {
 	/* struct trace, by node, of those without streams: in the current chunk
 	 * and in older ones. The latter are freed in slices. */
 	struct list unused, old;
-	struct list forget_node; /* shard->forgetting */
+	struct list forget_node; /* shard->traces.forgetting */
 	struct idmap keys;	 /* key of a path -> struct trace */
 	uint64_t names_bytes;	 /* memory of traces without streams */
+};
+
+/* The time of a session, as session_note_time() has it. */
+struct session_time {
+	/* The largest timestamp_end so far, and one too much later to count; 0:
+	 * none. */
+	uint64_t latest, ahead;
+};
+
+/* Its trace chunks: siblings.c. */
+struct session_chunks {
+	struct chunk *current, *pending; /* PENDING is closed next */
+	bool has_rotated;
+};
+
+/* BEGIN_DATA_PENDING and END_DATA_PENDING: stream_is_asked(). */
+struct session_round {
+	uint64_t number;    /* of the last BEGIN_DATA_PENDING, from 1 */
+	unsigned n_checked; /* streams that were asked about since */
+};
+
+struct session_inputs {
+	struct list list; /* struct session_input, by node */
+	bool had_any;	  /* a data connection was bound before */
+};
+
+/* See session_on_gone(). */
+struct session_gone {
+	void (*call)(void *take_what, void *arg);
+	void *what, *arg;
 };
 
 /* What is counted and reported about a session: session.c. */
@@ -133,18 +163,13 @@ struct session {
 	char *tag;		   /* "peer=... host=... session=..." */
 	struct old_root *old_root; /* of a peer before 2.11; NULL: none */
 	struct live_session *live; /* what viewers see of it; may be NULL */
-	/* The largest timestamp_end so far, and one too much later to count; 0:
-	 * none. See session_note_time(). */
-	uint64_t latest, ahead;
+	struct session_time time;
 	struct session_dir *dir;
-	struct chunk *current, *pending; /* PENDING is closed next */
-
+	struct session_chunks chunks;
 	struct list streams; /* struct stream, by session_node */
-	/* The number of the last BEGIN_DATA_PENDING, from 1; how many streams
-	 * exist, and how many were asked about since. */
-	uint64_t question;
-	unsigned n_streams, n_checked;
-	struct list inputs;	 /* struct session_input, by node */
+	unsigned n_streams;
+	struct session_round round;
+	struct session_inputs inputs;
 	struct session_udp *udp; /* NULL: packets come over TCP */
 
 	struct session_held held;
@@ -152,15 +177,9 @@ struct session {
 	struct session_report report;
 
 	bool has_index; /* minor >= 4 and no snapshot */
-	bool has_rotated;
-	bool had_input; /* a data connection was bound before */
 	bool is_ended;	/* the control connection is gone */
-
 	uint64_t linger_until_ns;
-
-	/* See session_on_gone(). */
-	void (*gone)(void *take_what, void *arg);
-	void *gone_what, *gone_arg;
+	struct session_gone gone;
 };
 
 /* Call GONE when the session is destroyed: until then it has descriptors. */
@@ -168,9 +187,7 @@ static inline void
 session_on_gone(struct session *s, void (*gone)(void *take_what, void *arg),
     void *take_what, void *arg)
 {
-	s->gone = gone;
-	s->gone_what = take_what;
-	s->gone_arg = arg;
+	s->gone = (struct session_gone){ gone, take_what, arg };
 }
 
 /*
@@ -237,7 +254,7 @@ void session_input_gone(struct session *s);
 static inline bool
 session_may_receive(const struct session *s)
 {
-	return !s->had_input || !list_empty(&s->inputs);
+	return !s->inputs.had_any || !list_empty(&s->inputs.list);
 }
 
 /* Packets that count as so many bytes more (< 0: less), of which FILE_BYTES are

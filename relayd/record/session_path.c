@@ -242,7 +242,7 @@ session_find_place(struct session *s)
 		if (c == NULL || c->refs == 0)
 			return E_REFUSED;
 		st = chunk_is_gone(c) ? chunk_restore(c) : OK;
-		s->current = siblings_take(c);
+		s->chunks.current = siblings_take(c);
 		s->dir = session_dir_get(c->dir);
 		return st;
 	}

@@ -27,15 +27,15 @@ shard_create(struct shard **out, const struct shard_config *config,
 	list_init(&sh->sessions);
 	list_init(&sh->siblings);
 	list_init(&sh->old_roots);
-	list_init(&sh->dirty);
-	list_init(&sh->locked);
-	list_init(&sh->pending);
-	list_init(&sh->gapped);
-	list_init(&sh->ending);
-	list_init(&sh->doomed);
-	list_init(&sh->forgetting);
-	list_init(&sh->old_traces);
-	list_init(&sh->orphans);
+	list_init(&sh->work.dirty);
+	list_init(&sh->work.locked);
+	list_init(&sh->work.pending);
+	list_init(&sh->work.gapped);
+	list_init(&sh->work.ending);
+	list_init(&sh->work.doomed);
+	list_init(&sh->traces.forgetting);
+	list_init(&sh->traces.old);
+	list_init(&sh->work.orphans);
 	st = store_create(&sh->store, store_config);
 	if (st != OK) {
 		shard_destroy(sh);
@@ -129,11 +129,12 @@ shard_destroy(struct shard *sh)
 		return;
 	assert(shard_is_mine(sh));
 	assert(list_empty(&sh->sessions) && list_empty(&sh->siblings));
-	assert(list_empty(&sh->doomed));
-	assert(list_empty(&sh->forgetting) && list_empty(&sh->old_traces));
-	assert(list_empty(&sh->dirty) && list_empty(&sh->ending));
-	assert(list_empty(&sh->locked) && list_empty(&sh->gapped));
-	assert(list_empty(&sh->pending) && list_empty(&sh->old_roots));
+	assert(list_empty(&sh->work.doomed));
+	assert(
+	    list_empty(&sh->traces.forgetting) && list_empty(&sh->traces.old));
+	assert(list_empty(&sh->work.dirty) && list_empty(&sh->work.ending));
+	assert(list_empty(&sh->work.locked) && list_empty(&sh->work.gapped));
+	assert(list_empty(&sh->work.pending) && list_empty(&sh->old_roots));
 	assert(sh->n_streams == 0 && sh->file_bytes == 0);
 	idmap_free(&sh->streams);
 	store_destroy(sh->store);

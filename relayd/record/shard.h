@@ -91,6 +91,26 @@ struct shard_slice {
 	bool takes_all;
 };
 
+/* What has work to do, or waits, at the end of a cycle: cycle.c. */
+struct shard_work {
+	struct list dirty;   /* streams with something to commit */
+	struct list locked;  /* streams whose records wait for a lock */
+	struct list pending; /* streams whose metadata waits for space */
+	struct list gapped;  /* streams that wait for a missing number */
+	struct list ending;  /* sessions whose control connection is gone */
+	struct list doomed;  /* chunks being deleted */
+	struct list orphans; /* data connections whose session is gone */
+	uint64_t pending_ns; /* when to retry the first of PENDING */
+	uint64_t relief_ns;  /* memory is short: when to check again */
+};
+
+/* Traces without streams, of all sessions: trace.c. */
+struct shard_traces {
+	uint64_t names_bytes;	/* their memory */
+	struct list forgetting; /* sessions with old traces */
+	struct list old;	/* of sessions that are gone: to be freed */
+};
+
 /* When each kind of line was last logged. */
 struct shard_logs {
 	uint64_t last_loss, last_full, last_relief, last_udp;
@@ -102,27 +122,16 @@ struct shard {
 	struct store *store;
 	struct stats *stats; /* of this worker; borrowed */
 	struct id_source ids;
-	struct idmap streams;	/* handle -> struct stream */
-	struct list sessions;	/* struct session, by shard_node */
-	struct list siblings;	/* struct siblings */
-	unsigned n_windows;	/* of these, those with a window */
-	struct list old_roots;	/* struct old_root */
-	struct list dirty;	/* streams with something to commit */
-	struct list locked;	/* streams whose records wait for a lock */
-	struct list pending;	/* streams whose metadata waits for space */
-	struct list gapped;	/* streams that wait for a missing number */
-	struct list ending;	/* sessions whose control connection is gone */
-	struct list doomed;	/* chunks being deleted */
-	struct list orphans;	/* data connections whose session is gone */
-	bool is_stopping;	/* sessions end because the relay does */
-	uint64_t n_streams;	/* of all sessions */
-	uint64_t names_bytes;	/* of all sessions: traces without streams */
-	struct list forgetting; /* sessions with old_traces */
-	struct list old_traces; /* of sessions that are gone: to be freed */
-	uint64_t file_bytes;	/* FILE_WEIGHT of the packets that wait */
-	uint64_t pending_ns;	/* when to retry the first of PENDING */
-	/* Memory is short: when to check again. */
-	uint64_t relief_ns;
+	struct idmap streams;  /* handle -> struct stream */
+	struct list sessions;  /* struct session, by shard_node */
+	struct list siblings;  /* struct siblings */
+	unsigned n_windows;    /* of these, those with a window */
+	struct list old_roots; /* struct old_root */
+	bool is_stopping;      /* sessions end because the relay does */
+	uint64_t n_streams;    /* of all sessions */
+	uint64_t file_bytes;   /* FILE_WEIGHT of the packets that wait */
+	struct shard_work work;
+	struct shard_traces traces;
 	struct udp_counts udp;
 	struct shard_figures figures;
 	struct shard_slice slice;

@@ -117,8 +117,8 @@ is_awaited(const struct siblings *s, const struct chunk *c)
 	const struct session *o;
 
 	list_each (o, &s->sessions, struct session, siblings_node)
-		if (!o->is_ended &&
-		    (o->current == NULL || o->current->id < c->id))
+		if (!o->is_ended && (o->chunks.current == NULL ||
+					o->chunks.current->id < c->id))
 			return true;
 	return false;
 }
@@ -180,7 +180,7 @@ released(struct chunk *take_c, void *arg)
 		/* Its directory stays open until it is deleted. */
 		if (take_c->fd >= 0 && !take_c->is_extra)
 			take_c->is_extra = fds_take(FDS_EXTRA);
-		list_append(&s->shard->doomed, &take_c->doomed_node);
+		list_append(&s->shard->work.doomed, &take_c->doomed_node);
 		return;
 	}
 	chunk_finish(take_c);
@@ -192,13 +192,13 @@ session_anonymous_chunk(struct session *s)
 {
 	enum status st;
 
-	st = chunk_create(&s->current, s->dir, 0, s->request.creation_time,
-	    NULL, released, s->siblings);
+	st = chunk_create(&s->chunks.current, s->dir, 0,
+	    s->request.creation_time, NULL, released, s->siblings);
 	if (st != OK)
 		return st;
-	s->current->is_base = true;
+	s->chunks.current->is_base = true;
 	s->siblings->refs++;
-	return chunk_make(s->current, CHUNK_AT_ROOT);
+	return chunk_make(s->chunks.current, CHUNK_AT_ROOT);
 }
 
 /*
@@ -234,7 +234,8 @@ session_finish_deletions(struct session *s, uint64_t id)
 
 	if (siblings_chunk(s->siblings, id) != NULL)
 		return true;
-	list_each_safe (c, tmp, &s->shard->doomed, struct chunk, doomed_node) {
+	list_each_safe (
+	    c, tmp, &s->shard->work.doomed, struct chunk, doomed_node) {
 		if (!must_be_deleted_first(s, c))
 			continue;
 		budget = DELETE_STEP;
@@ -256,8 +257,8 @@ session_finish_deletions(struct session *s, uint64_t id)
 static enum chunk_place
 home_of(const struct session *s)
 {
-	return s->has_rotated || s->dir->sharers != 0 ? CHUNK_AT_NAME
-						      : CHUNK_AT_ROOT;
+	return s->chunks.has_rotated || s->dir->sharers != 0 ? CHUNK_AT_NAME
+							     : CHUNK_AT_ROOT;
 }
 
 /* May the session have one more chunk? *IS_EXTRA: it is beyond those that each
@@ -305,13 +306,14 @@ new_chunk(
 	s->siblings->refs++;
 	if (q->override_name != NULL)
 		place = CHUNK_AT_NAME;
-	else if (s->current != NULL)
+	else if (s->chunks.current != NULL)
 		place = CHUNK_AT_NEW;
 	/* Refuse a time that cannot be a date now, not when the chunk is
 	 * closed. */
 	st = chunk_name(c, name);
-	if (st == OK && s->current != NULL && s->current->override_name == NULL)
-		st = chunk_move(s->current, CHUNK_AT_OLD);
+	if (st == OK && s->chunks.current != NULL &&
+	    s->chunks.current->override_name == NULL)
+		st = chunk_move(s->chunks.current, CHUNK_AT_OLD);
 	if (st == OK)
 		st = chunk_make(c, place);
 	if (st != OK) {
@@ -329,9 +331,9 @@ session_create_chunk(struct session *s, const struct relay_create_chunk *q)
 	struct chunk *c = siblings_chunk(s->siblings, q->id);
 	enum status st;
 
-	if (s->pending != NULL)
+	if (s->chunks.pending != NULL)
 		return RELAY_UNKNOWN_ERROR;
-	if (c != NULL && (c == s->current || c->refs == 0))
+	if (c != NULL && (c == s->chunks.current || c->refs == 0))
 		return RELAY_INVALID_PROTOCOL;
 	st = session_dir_renew(&s->dir);
 	if (st == OK && c != NULL && chunk_is_gone(c))
@@ -342,18 +344,19 @@ session_create_chunk(struct session *s, const struct relay_create_chunk *q)
 		/* A sibling has created the chunk, and has moved what they
 		 * share. */
 		c = siblings_take(c);
-		if (s->current != NULL && s->current->override_name == NULL &&
-		    s->current->place == CHUNK_AT_ROOT &&
+		if (s->chunks.current != NULL &&
+		    s->chunks.current->override_name == NULL &&
+		    s->chunks.current->place == CHUNK_AT_ROOT &&
 		    c->place != CHUNK_AT_ROOT)
-			st = chunk_move(s->current, CHUNK_AT_OLD);
+			st = chunk_move(s->chunks.current, CHUNK_AT_OLD);
 	} else {
 		st = new_chunk(s, q, &c);
 	}
 	if (st != OK)
 		return st == E_REFUSED || st == E_NOMEM ? RELAY_NO_MEMORY
 							: RELAY_UNKNOWN_ERROR;
-	s->pending = s->current;
-	s->current = c;
+	s->chunks.pending = s->chunks.current;
+	s->chunks.current = c;
 	siblings_let_go(s->siblings, c->id);
 	trace_forget_old(s);
 	stream_window_keep(s->siblings, c, true);
@@ -373,7 +376,7 @@ check_close(const struct session *s, const struct relay_close_chunk *q,
 	if (q->has_command && q->command == RELAY_CLOSE_DELETE &&
 	    !s->shard->config.allow_clear)
 		return RELAY_INVALID_PROTOCOL;
-	if (s->pending != NULL && s->pending != c)
+	if (s->chunks.pending != NULL && s->chunks.pending != c)
 		return RELAY_INVALID_PROTOCOL;
 	return RELAY_OK;
 }
@@ -395,10 +398,10 @@ settle_places(struct session *s, struct chunk *c, enum chunk_command command)
 
 	if (command == CHUNK_KEEP && c->override_name == NULL)
 		st = chunk_move(c, home);
-	if (st == OK && s->current != NULL && s->current != c &&
-	    s->current->override_name == NULL)
-		st = chunk_move(
-		    s->current, command == CHUNK_DELETE ? home : CHUNK_AT_NAME);
+	if (st == OK && s->chunks.current != NULL && s->chunks.current != c &&
+	    s->chunks.current->override_name == NULL)
+		st = chunk_move(s->chunks.current,
+		    command == CHUNK_DELETE ? home : CHUNK_AT_NAME);
 	return st;
 }
 
@@ -411,7 +414,7 @@ reply_path(const struct session *s, enum chunk_command command,
 
 	if (s->request.is_snapshot)
 		n = snprintf(path, RELPATH_MAX, "%s/%s", dir, name);
-	else if (s->has_rotated || command == CHUNK_ARCHIVE)
+	else if (s->chunks.has_rotated || command == CHUNK_ARCHIVE)
 		n = snprintf(path, RELPATH_MAX, "%s/archives/%s", dir, name);
 	else
 		n = snprintf(path, RELPATH_MAX, "%s", dir);
@@ -458,17 +461,17 @@ session_close_chunk(
 	}
 	c->command = command;
 	if (command == CHUNK_ARCHIVE)
-		s->has_rotated = true;
+		s->chunks.has_rotated = true;
 	/* A clear: viewers continue after the packets that are deleted. */
 	if (command == CHUNK_DELETE)
 		list_each (t, &s->streams, struct stream, session_node)
 			stream_forget_chunk(t, c);
-	if (s->current == c) {
-		chunk_put(s->current);
-		s->current = NULL;
+	if (s->chunks.current == c) {
+		chunk_put(s->chunks.current);
+		s->chunks.current = NULL;
 	}
-	chunk_put(s->pending);
-	s->pending = NULL;
+	chunk_put(s->chunks.pending);
+	s->chunks.pending = NULL;
 	log_info("%s trace chunk %" PRIu64 " closed: %s", s->tag, q->id,
 	    command == CHUNK_ARCHIVE  ? "to be archived"
 	    : command == CHUNK_DELETE ? "to be deleted"

@@ -104,7 +104,7 @@ show(struct stream *t)
 		    STREAM_ARGS(t));
 		return;
 	}
-	t->live->time_before = t->session->latest;
+	t->live->time_before = t->session->time.latest;
 	notifier->notify(notifier, LIVE_EVENT_STREAM, t->live);
 }
 
@@ -180,7 +180,7 @@ stream_free(struct stream *t)
 	if (!list_empty(&t->session_node)) {
 		s->n_streams--;
 		s->shard->n_streams--;
-		s->n_checked -= t->question == s->question;
+		s->round.n_checked -= t->round == s->round.number;
 	}
 	list_del(&t->session_node);
 	list_del(&t->dirty_node);
@@ -220,15 +220,15 @@ find_place(struct stream *t, const struct relpath *asked)
 	struct session *s = t->session;
 	enum status st;
 
-	if (s->current == NULL)
+	if (s->chunks.current == NULL)
 		return E_REFUSED;
 	st = trace_join(&t->trace, s, asked, t->channel);
 	if (st != OK)
 		return st;
 	t->path = t->trace->path;
-	st = writer_enter_chunk(t, s->current);
-	if (st == E_NOENT && chunk_is_gone(s->current)) {
-		st = chunk_restore(s->current);
+	st = writer_enter_chunk(t, s->chunks.current);
+	if (st == E_NOENT && chunk_is_gone(s->chunks.current)) {
+		st = chunk_restore(s->chunks.current);
 		if (st == OK)
 			st = writer_open_file(t);
 	}
@@ -257,10 +257,11 @@ limit_reads(struct session *s, uint64_t tracefile_size)
 static uint64_t
 names_bytes(const struct session *s)
 {
-	const bool is_base = s->current != NULL && s->current->is_base;
+	const bool is_base = s->chunks.current != NULL &&
+			     s->chunks.current->is_base;
 
 	return s->traces.names_bytes + siblings_names_bytes(s->siblings) +
-	       (is_base ? s->current->names_bytes : 0);
+	       (is_base ? s->chunks.current->names_bytes : 0);
 }
 
 /* Why S may have no more streams; NULL: it may. */
@@ -271,7 +272,7 @@ why_too_many(const struct session *s)
 	const unsigned workers = sh->config.n_workers > 0 ? sh->config.n_workers
 							  : 1;
 	const uint64_t most = sh->config.memory->soft / 2 / workers;
-	const uint64_t names = sh->names_bytes + sh->store->names_bytes;
+	const uint64_t names = sh->traces.names_bytes + sh->store->names_bytes;
 	const uint64_t streams = sh->n_streams * STREAM_MEMORY;
 	struct account all;
 
@@ -317,9 +318,10 @@ join_session(struct stream *t, struct relay_add_stream *q)
 		if (st != E_LATER)
 			log_peer(LOG_WARN, STREAM_FMT " not added: %s",
 			    STREAM_ARGS(t),
-			    why != NULL		 ? why
-			    : s->current == NULL ? "there is no trace chunk"
-						 : status_text(st));
+			    why != NULL ? why
+			    : s->chunks.current == NULL
+				? "there is no trace chunk"
+				: status_text(st));
 		return st;
 	}
 	list_append(&s->streams, &t->session_node);
@@ -357,7 +359,7 @@ void
 stream_mark_dirty(struct stream *t)
 {
 	if (list_empty(&t->dirty_node))
-		list_append(&shard_of(t)->dirty, &t->dirty_node);
+		list_append(&shard_of(t)->work.dirty, &t->dirty_node);
 }
 
 enum status
@@ -415,8 +417,8 @@ stream_is_asked(struct stream *t)
 {
 	struct session *s = t->session;
 
-	s->n_checked += t->question != s->question;
-	t->question = s->question;
+	s->round.n_checked += t->round != s->round.number;
+	t->round = s->round.number;
 }
 
 uint32_t

@@ -39,9 +39,9 @@ struct stream {
 	struct relpath *channel;
 	bool is_metadata;
 	bool is_closing; /* no record can come any more */
-	/* The DATA_PENDING round (session->question) in which the peer last
-	 * asked about this stream; see session_end_pending(). */
-	uint64_t question;
+	/* The round of DATA_PENDING (session->round) in which the peer last
+	 * asked about this stream. */
+	uint64_t round;
 
 	/* What viewers see of it. */
 	bool is_published;

@@ -101,7 +101,7 @@ keep(struct stream *t, const struct relay_send_metadata *m)
 	buf_bytes(w->pending, m->data, m->size);
 	account_add(sh->config.memory, n);
 	if (list_empty(&w->pending_node)) {
-		list_append(&sh->pending, &w->pending_node);
+		list_append(&sh->work.pending, &w->pending_node);
 		log_peer(LOG_WARN,
 		    STREAM_FMT " metadata waits for space on the disk",
 		    STREAM_ARGS(t));
@@ -182,7 +182,7 @@ stream_retry_metadata(struct stream *t)
 
 	if (st == E_NOSPC) {
 		list_del(node);
-		list_append(&shard_of(t)->pending, node);
+		list_append(&shard_of(t)->work.pending, node);
 		return false;
 	}
 	if (st == OK)

@@ -148,7 +148,7 @@ stream_window_opened(struct stream *t)
 	struct window_file *f;
 
 	/* The files of the previous chunk do not belong to the window. */
-	if (w == NULL || t->place.chunk != t->session->current)
+	if (w == NULL || t->place.chunk != t->session->chunks.current)
 		return true;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)

@@ -28,7 +28,7 @@ memory(const struct trace *t)
 static bool
 is_old(const struct session *s, const struct trace *t)
 {
-	return t->refs == 0 && t->chunk_serial != s->current->serial;
+	return t->refs == 0 && t->chunk_serial != s->chunks.current->serial;
 }
 
 /* The newest trace with that path; NULL: none. */
@@ -94,7 +94,7 @@ static void
 count_memory(struct session *s, struct trace *t, uint64_t bytes)
 {
 	s->traces.names_bytes += bytes - t->counted;
-	s->shard->names_bytes += bytes - t->counted;
+	s->shard->traces.names_bytes += bytes - t->counted;
 	t->counted = bytes;
 }
 
@@ -120,7 +120,8 @@ is_open(const struct session *s, const struct trace *t)
 static void
 forget_unless_named(struct session *s, struct trace *t)
 {
-	if (s->current == NULL || s->current->serial != t->chunk_serial) {
+	if (s->chunks.current == NULL ||
+	    s->chunks.current->serial != t->chunk_serial) {
 		destroy(s, t);
 		return;
 	}
@@ -177,7 +178,7 @@ is_free(const struct session *s, const struct relpath *path)
 	for (; end != NULL; end = strchr(end + 1, '/'))
 		if (is_own_folder(end + 1))
 			return false;
-	if (dir_open(&fd, chunk_fd(s->current), path->s) != OK)
+	if (dir_open(&fd, chunk_fd(s->chunks.current), path->s) != OK)
 		return true;
 	is_empty = dir_is_empty(fd);
 	close(fd);
@@ -194,12 +195,13 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 	*out = NULL;
 	if (t == NULL)
 		return E_NOMEM;
-	if (number == 0 && (s->current->is_base ? !is_free(s, asked)
-						: is_own_folder(asked->s))) {
+	if (number == 0 &&
+	    (s->chunks.current->is_base ? !is_free(s, asked)
+					: is_own_folder(asked->s))) {
 		free(t);
 		return E_REFUSED;
 	}
-	if (s->current->is_base) {
+	if (s->chunks.current->is_base) {
 		st = old_root_enter(s, asked);
 		if (st != OK) {
 			free(t);
@@ -211,7 +213,7 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 	list_init(&t->node);
 	t->asked = relpath_share(asked);
 	if (number > 0)
-		st = make_folder(t, s->current);
+		st = make_folder(t, s->chunks.current);
 	else
 		t->path = t->asked;
 	if (st == OK)
@@ -301,16 +303,17 @@ trace_forget_old(struct session *s)
 {
 	list_move_all(&s->traces.old, &s->traces.unused);
 	if (!list_empty(&s->traces.old) && list_empty(&s->traces.forget_node))
-		list_append(&s->shard->forgetting, &s->traces.forget_node);
+		list_append(
+		    &s->shard->traces.forgetting, &s->traces.forget_node);
 }
 
 void
 trace_forget_all(struct session *s)
 {
-	list_move_all(&s->shard->old_traces, &s->traces.unused);
-	list_move_all(&s->shard->old_traces, &s->traces.old);
+	list_move_all(&s->shard->traces.old, &s->traces.unused);
+	list_move_all(&s->shard->traces.old, &s->traces.old);
 	list_del(&s->traces.forget_node);
-	s->shard->names_bytes -= s->traces.names_bytes;
+	s->shard->traces.names_bytes -= s->traces.names_bytes;
 	idmap_free(&s->traces.keys);
 }
 
@@ -321,15 +324,16 @@ free_one(struct shard *sh)
 	struct session *s;
 	struct trace *t;
 
-	if (!list_empty(&sh->old_traces)) {
-		t = list_first(&sh->old_traces, struct trace, node);
+	if (!list_empty(&sh->traces.old)) {
+		t = list_first(&sh->traces.old, struct trace, node);
 		list_del(&t->node);
 		free_trace(t);
 		return true;
 	}
-	if (list_empty(&sh->forgetting))
+	if (list_empty(&sh->traces.forgetting))
 		return false;
-	s = list_first(&sh->forgetting, struct session, traces.forget_node);
+	s = list_first(
+	    &sh->traces.forgetting, struct session, traces.forget_node);
 	if (list_empty(&s->traces.old))
 		list_del(&s->traces.forget_node);
 	else

@@ -134,7 +134,7 @@ watch_gap(struct stream *t)
 	if (list_empty(&t->intake.gapped_node) &&
 	    arrivals_has_gap(&t->intake.udp->arrivals)) {
 		t->intake.udp->due_ns = 0;
-		list_append(&shard_of(t)->gapped, &t->intake.gapped_node);
+		list_append(&shard_of(t)->work.gapped, &t->intake.gapped_node);
 	}
 }
 
@@ -349,7 +349,7 @@ has_begun(const struct session *s)
 {
 	const struct stream *t;
 
-	if (s->had_input)
+	if (s->inputs.had_any)
 		return true;
 	list_each (t, &s->streams, struct stream, session_node)
 		if (t->intake.reorder.has_next ||

@@ -259,7 +259,7 @@ publish_records(struct stream *t, bool force)
 		w->has_record = w->has_data;
 		w->record_seq = w->data_seq;
 	} else if (list_empty(&w->locked_node)) {
-		list_append(&shard_of(t)->locked, &w->locked_node);
+		list_append(&shard_of(t)->work.locked, &w->locked_node);
 	}
 	stream_wake(t);
 	if (w->unnoted != NULL)

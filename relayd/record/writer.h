@@ -32,7 +32,7 @@ struct unnoted_loss {
 };
 
 struct writer {
-	struct list locked_node; /* shard->locked */
+	struct list locked_node; /* shard->work.locked */
 	struct tracefile *tf;	 /* the current file; NULL: none */
 	struct {
 		struct packet *first, **end;
@@ -54,7 +54,7 @@ struct writer {
 	/* Metadata that waits for space on the disk: each request with its
 	 * lengths before it. NULL: none. */
 	struct buf *pending;
-	struct list pending_node; /* shard->pending */
+	struct list pending_node; /* shard->work.pending */
 	bool has_lost_metadata;	  /* nothing can be written after it */
 };
 

@@ -128,7 +128,8 @@ live_pair_close(struct live_pair *s)
 {
 	MUST(list_empty(&s->viewers.all));
 	cycle_last(s->shard);
-	MUST(s->shard->names_bytes == 0 && s->shard->store->names_bytes == 0);
+	MUST(s->shard->traces.names_bytes == 0 &&
+	     s->shard->store->names_bytes == 0);
 	shard_destroy(s->shard);
 	live_pair_deliver_all(s);
 	viewers_destroy(&s->viewers);

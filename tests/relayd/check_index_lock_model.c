@@ -277,7 +277,8 @@ wait_for_locks(void)
 		fixture_wait_ms(1000);
 		turn();
 	}
-	CHECK(list_empty(&fixture.pair.shard->locked), "records wait for ever");
+	CHECK(list_empty(&fixture.pair.shard->work.locked),
+	    "records wait for ever");
 }
 
 static void

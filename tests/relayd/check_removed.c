@@ -141,7 +141,7 @@ TEST_ROWS(the_next_chunk_is_where_it_should_be, ARRAY_LEN(rows))
 	/* Twice: there is nothing special about the second. */
 	for (unsigned i = 0; i < 2; i++) {
 		go_on(t, m, ++chunk, command, seq++);
-		if (session->has_rotated) {
+		if (session->chunks.has_rotated) {
 			char path[64];
 
 			(void)snprintf(path, sizeof(path), "*-%u/ust/0/c",
@@ -200,7 +200,7 @@ TEST_ROWS(a_sibling_has_the_same_new_directory, 3)
 		ck_assert_int_ne(size_of("."), -1);
 		live_pair_create_chunk(a, 10 * round);
 		b = sibling(true, 10 * round);
-		ck_assert_ptr_eq(b->current, a->current);
+		ck_assert_ptr_eq(b->chunks.current, a->chunks.current);
 		(void)live_pair_stream(b, "ust/0", "c", 0, 0);
 		ck_assert_int_eq(size_of("ust/0/c"), 0);
 		/* Who was there before goes to the same. */
@@ -223,7 +223,7 @@ TEST(a_siblings_chunk_is_made_again)
 	live_pair_create_chunk(session, 1);
 	live_pair_remove(&pair, "host");
 	live_pair_create_chunk(other, 1);
-	ck_assert_ptr_eq(session->current, other->current);
+	ck_assert_ptr_eq(session->chunks.current, other->chunks.current);
 	(void)live_pair_stream(session, "ust/0", "c", 0, 0);
 	(void)live_pair_stream(other, "ust/1", "c", 0, 0);
 	ck_assert_int_eq(size_of(".tmp_new_chunk/ust/0/c"), 0);

@@ -446,9 +446,9 @@ TEST_ROWS(a_clear_deletes_in_slices_what_is_in_nobodys_way, 2)
 	}
 	relay_request_close_chunk(&ask, 0, 1, delete);
 	ck_assert_uint_eq(serve(&ask), RELAY_OK);
-	ck_assert(!list_empty(&endpoints.shard->doomed));
+	ck_assert(!list_empty(&endpoints.shard->work.doomed));
 	create_chunk(2);
-	ck_assert(list_empty(&endpoints.shard->doomed) == (_i == 1));
+	ck_assert(list_empty(&endpoints.shard->work.doomed) == (_i == 1));
 	while (cycle_delete_some(endpoints.shard))
 		turns++;
 	ck_assert_uint_eq(turns, _i == 0 ? 1 : 0);
@@ -491,14 +491,15 @@ TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
 {
 	delete_two();
 	ck_assert(cycle_delete_some(endpoints.shard));
-	ck_assert(
-	    endpoints.shard->doomed.next->next != &endpoints.shard->doomed);
+	ck_assert(endpoints.shard->work.doomed.next->next !=
+		  &endpoints.shard->work.doomed);
 	ck_assert(cycle_delete_some(endpoints.shard));
 	ck_assert_uint_eq(
-	    list_first(&endpoints.shard->doomed, struct chunk, doomed_node)->id,
+	    list_first(&endpoints.shard->work.doomed, struct chunk, doomed_node)
+		->id,
 	    0);
-	ck_assert(
-	    endpoints.shard->doomed.next->next == &endpoints.shard->doomed);
+	ck_assert(endpoints.shard->work.doomed.next->next ==
+		  &endpoints.shard->work.doomed);
 }
 
 /* Who clears faster than files go waits for them, as each chunk that is being

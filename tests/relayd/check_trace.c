@@ -318,7 +318,7 @@ TEST(a_slow_stream_keeps_its_name_in_the_next_chunk)
 	live_pair_rotate(old.c0, true, 1, 1);
 	live_pair_rotate(old.c1, true, 1, 0);
 	stream_close(old.c1, NEVER);
-	ck_assert_ptr_ne(old.c0->place.chunk, session->current);
+	ck_assert_ptr_ne(old.c0->place.chunk, session->chunks.current);
 	new = begin();
 	ck_assert_str_eq(new.c0->path->s, PATH "-1");
 	packet(old.c0, 0);

@@ -566,7 +566,7 @@ TEST(an_answer_waits_a_limited_time)
 		(void)live_pair_stream(fixture.session, path, "metadata", 0, 0);
 		(void)live_pair_stream(fixture.session, path, "ch_0", 0, 0);
 		/* As if the second packet had not come before them. */
-		fixture.session->latest = 90;
+		fixture.session->time.latest = 90;
 		session_publish(fixture.session);
 		live_pair_deliver_all(&fixture.pair);
 		fixture_wait_ms(n == 1 ? 0 : 1000);
