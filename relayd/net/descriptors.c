@@ -10,9 +10,9 @@
 #include "relayd/live/viewer.h"
 
 /* Standard streams 3, output directory 1, main loop 4, listening sockets with
- * 4, pipe to the waiting parent or socket of the
+ * their spare descriptors 8, pipe to the waiting parent or socket of the
  * journal 1, a file of the run directory 1. */
-#define OWN_FDS (14 + HEALTH_CLIENTS_MAX)
+#define OWN_FDS (18 + HEALTH_CLIENTS_MAX)
 /* Loop 2, UDP, output directory, journal, reserve, and 2 while folders are made
  * or moved. */
 #define WORKER_FDS 8

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,7 +24,7 @@
 #define PAUSE_MS 100
 
 struct listener {
-	int fd;
+	int fd, spare_fd;
 	const char *name;
 	const struct keepalive *keepalive;
 	struct event *event, *resume;
@@ -31,6 +32,12 @@ struct listener {
 	void (*accepted)(int take_fd, const struct sockaddr *peer, void *arg);
 	void *arg;
 };
+
+static int
+open_spare(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
 
 static bool
 set_number(int fd, int level, int name, int value)
@@ -86,15 +93,21 @@ set_options(const struct listener *l, int fd)
 		log_errno(LOG_WARN, "%s port: keep-alive", l->name);
 }
 
-/* The connections wait until descriptors are free again. */
+/* Accept and close one connection with the spare descriptor, then pause. */
 static void
 out_of_descriptors(struct listener *l)
 {
 	const struct timeval pause = { .tv_usec = PAUSE_MS * 1000 };
+	int fd;
 
-	if (log_ratelimit(&l->last_log, 10 * NS_PER_S))
+	if (log_ratelimit(&l->last_log, LOG_AGAIN_NS))
 		log_errno(
-		    LOG_ERROR, "%s port: connections have to wait", l->name);
+		    LOG_ERROR, "%s port: a connection is turned away", l->name);
+	close(l->spare_fd);
+	fd = accept(l->fd, NULL, NULL);
+	if (fd >= 0)
+		close(fd);
+	l->spare_fd = open_spare();
 	event_del(l->event);
 	event_add(l->resume, &pause);
 }
@@ -198,6 +211,7 @@ listener_create(struct listener **out, struct event_base *base, int take_fd,
 	l->keepalive = keepalive;
 	l->accepted = accepted;
 	l->arg = arg;
+	l->spare_fd = open_spare();
 	l->fd = take_fd;
 	l->event = event_new(base, l->fd, EV_READ | EV_PERSIST, on_accept, l);
 	l->resume = evtimer_new(base, on_resume, l);
@@ -221,5 +235,7 @@ listener_destroy(struct listener *l)
 		event_free(l->resume);
 	if (l->fd >= 0)
 		close(l->fd);
+	if (l->spare_fd >= 0)
+		close(l->spare_fd);
 	free(l);
 }
