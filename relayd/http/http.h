@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * HTTP: health, metrics, sessions, events, the status page. It has a thread and
- * an event base of its own, and the trace path never waits for it: it reads
- *what threads publish, and asks for details by messages. Main thread.
+ * an event base of its own, and the trace path never waits for it: it reads the
+ * numbers that threads publish, and asks for details by messages. Main thread.
  *
  *	http_create    binds, listens to events
  *	http_start     starts the thread; readiness is "starting"
@@ -31,7 +31,7 @@ struct http_config {
 	const struct account *memory;  /* of packets; borrowed */
 	uint16_t control, data, live;  /* ports, host order */
 	unsigned max_clients;	       /* at most SERVER_CLIENTS_MAX */
-	/* The Unix socket that also takes orders; "": none. Borrowed for the
+	/* The Unix socket that also accepts orders; "": none. Borrowed for the
 	 * call. */
 	const char *admin_path;
 	unsigned max_admins;	      /* clients there */

@@ -44,7 +44,7 @@ struct event;
 struct evhttp_request;
 struct evkeyvalq;
 
-/* Where requests come in. */
+/* A port of HTTP: TCP or a Unix socket. */
 struct http_face {
 	struct http *http;
 	struct server *server; /* NULL: none */
@@ -108,7 +108,7 @@ struct question {
 	 * one of each queue is called in a cycle of the loop. */
 	void (*done)(struct http *h, struct question *q);
 	/* The request to workers and live workers. */
-	struct info wish;
+	struct info asked;
 	bool wants_active, wants_closed;
 	/* To the retention thread instead: the request, then the answer. A
 	 * small one does not wait for others. */

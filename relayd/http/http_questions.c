@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the paths share: answers, queries, and questions to other threads.
- * Nobody waits for a thread that does not answer. */
+/* Answers, queries, and questions to other threads. No request waits long for a
+ * thread that does not answer. */
 #include <assert.h>
 #include <event2/event.h>
 #include <event2/http.h>
@@ -97,7 +97,7 @@ queue_of(const struct question *q)
 	return &q->http->queues[q->is_stored];
 }
 
-/* Q is answered, and nobody is asked. */
+/* Answer Q without asking a thread. */
 static void
 refuse(struct question *q, const char *text)
 {
@@ -165,7 +165,7 @@ send_to(struct http *h, struct question *q, unsigned i)
 
 	if (info == NULL)
 		return false;
-	*info = q->wish;
+	*info = q->asked;
 	info->question = q->number;
 	info->thread = i;
 	info->from = &h->loop;
@@ -205,7 +205,7 @@ is_asked(const struct question *q, unsigned i)
 	return i < t->n &&
 	       ((t->all[i].kind == THREAD_WORKER && q->wants_active) ||
 		   (t->all[i].kind == THREAD_LIVE_WORKER &&
-		       q->wish.wish == INFO_SESSION));
+		       q->asked.kind == INFO_SESSION));
 }
 
 static bool
@@ -342,7 +342,7 @@ stored_answered(struct http *h, struct stored_info *take_i)
 {
 	struct question *q;
 
-	if (take_i->wish == STORED_SUMMARY) {
+	if (take_i->kind == STORED_SUMMARY) {
 		stored_take_summary(h, take_i);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions, which the workers are asked for. */
+/* Sessions, by the workers. */
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <stdlib.h>
@@ -31,8 +31,9 @@ by_id(const void *a, const void *b)
 static bool
 is_wanted(const struct question *q, const struct session_info *s)
 {
-	return s->id > q->wish.after &&
-	       (q->wish.host[0] == '\0' || strcmp(q->wish.host, s->host) == 0);
+	return s->id > q->asked.after &&
+	       (q->asked.host[0] == '\0' ||
+		   strcmp(q->asked.host, s->host) == 0);
 }
 
 static void
@@ -87,8 +88,8 @@ collect(struct found *f, const struct http *h, const struct question *q)
 		return;
 	qsort(f->all, f->n, sizeof(f->all[0]), by_id);
 	drop_copies(f);
-	if (f->n > q->wish.limit) {
-		f->n = q->wish.limit;
+	if (f->n > q->asked.limit) {
+		f->n = q->asked.limit;
 		f->has_more = true;
 	}
 }
@@ -144,7 +145,7 @@ answer_sessions(struct http *h, struct question *q)
 
 /* Read the query into Q. Returns NULL or an error. */
 static const char *
-read_wish(struct question *q, const struct evkeyvalq *query)
+read_request(struct question *q, const struct evkeyvalq *query)
 {
 	const char *state = evhttp_find_header(query, "state");
 	const char *host = evhttp_find_header(query, "host");
@@ -152,18 +153,18 @@ read_wish(struct question *q, const struct evkeyvalq *query)
 
 	if (query_number(query, "limit", 1, INFO_MAX, &limit) != OK)
 		return "limit must be a number from 1 to 1000";
-	if (query_number(query, "after", 0, UINT64_MAX, &q->wish.after) != OK)
+	if (query_number(query, "after", 0, UINT64_MAX, &q->asked.after) != OK)
 		return "after must be a number";
 	if (state == NULL)
 		state = "all";
 	if (strcmp(state, "active") != 0 && strcmp(state, "closed") != 0 &&
 	    strcmp(state, "all") != 0)
 		return "state must be active, closed or all";
-	if (host != NULL && strlen(host) >= sizeof(q->wish.host))
+	if (host != NULL && strlen(host) >= sizeof(q->asked.host))
 		return "the host is too long";
 	if (host != NULL)
-		memcpy(q->wish.host, host, strlen(host) + 1);
-	q->wish.limit = (unsigned)limit;
+		memcpy(q->asked.host, host, strlen(host) + 1);
+	q->asked.limit = (unsigned)limit;
 	q->wants_active = strcmp(state, "closed") != 0;
 	q->wants_closed = strcmp(state, "active") != 0;
 	return NULL;
@@ -178,9 +179,9 @@ sessions_serve(struct http *h, struct evhttp_request *r)
 
 	if (q == NULL)
 		return;
-	q->wish.wish = INFO_SESSIONS;
+	q->asked.kind = INFO_SESSIONS;
 	if (query_parse(&query, r)) {
-		error = read_wish(q, &query);
+		error = read_request(q, &query);
 		evhttp_clear_headers(&query);
 	}
 	if (error != NULL) {
@@ -235,7 +236,7 @@ write_session(struct buf *b, const struct http *h, const struct question *q,
 static void
 answer_session(struct http *h, struct question *q)
 {
-	const struct session_info *s = closed_find(&h->closed, q->wish.id);
+	const struct session_info *s = closed_find(&h->closed, q->asked.id);
 	const struct info *streams = NULL, *i;
 	struct buf b = { 0 };
 	bool is_busy = false;
@@ -270,9 +271,9 @@ session_serve(struct http *h, struct evhttp_request *r, const char *id)
 	q = question_new(h, r, answer_session);
 	if (q == NULL)
 		return;
-	q->wish.wish = INFO_SESSION;
+	q->asked.kind = INFO_SESSION;
 	q->wants_active = true;
-	q->wish.id = number;
+	q->asked.id = number;
 	ask(q);
 }
 
@@ -300,8 +301,8 @@ sessions_serve_metrics(struct http *h, struct evhttp_request *r)
 
 	if (q == NULL)
 		return;
-	q->wish.wish = INFO_SESSIONS;
+	q->asked.kind = INFO_SESSIONS;
 	q->wants_active = true;
-	q->wish.limit = METRICS_SESSIONS_MAX;
+	q->asked.limit = METRICS_SESSIONS_MAX;
 	ask(q);
 }

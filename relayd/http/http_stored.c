@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is on the disk, and orders about it, by the retention thread. */
+/* Stored traces, and orders about them, by the retention thread. */
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <stdlib.h>
@@ -90,14 +90,14 @@ answer_stored(struct http *h, struct question *q)
 		    "the relay has no notes of its traces: those in its "
 		    "--state-dir cannot be used, or another relay uses them");
 	else if (i->st == E_NOMEM ||
-		 (i->st == OK && i->wish == STORED_KEEP && i->n_items == 0))
+		 (i->st == OK && i->kind == STORED_KEEP && i->n_items == 0))
 		server_answer_text(r, 503, API_NO_MEMORY);
 	else if (i->st != OK)
 		api_answer_error(r, 503, "the note cannot be written");
 	else {
-		if (i->wish == STORED_LIST)
+		if (i->kind == STORED_LIST)
 			write_list(&b, i);
-		else if (i->wish == STORED_VACUUM)
+		else if (i->kind == STORED_VACUUM)
 			write_vacuum(&b, i);
 		else
 			write_item(&b, &i->items[0], false);
@@ -125,7 +125,7 @@ stored_take_summary(struct http *h, struct stored_info *take_i)
 
 /* Ask the thread what the query of R says; READ returns NULL or an error. */
 static void
-serve(struct http *h, struct evhttp_request *r, enum stored_wish wish,
+serve(struct http *h, struct evhttp_request *r, enum stored_request kind,
     const char *(*read)(struct stored_info *i, const struct evkeyvalq *query))
 {
 	struct question *q = question_new(h, r, answer_stored);
@@ -136,14 +136,14 @@ serve(struct http *h, struct evhttp_request *r, enum stored_wish wish,
 		return;
 	q->is_stored = true;
 	/* Lists have megabytes. */
-	q->is_small = wish != STORED_LIST;
+	q->is_small = kind != STORED_LIST;
 	q->stored = stored_info_create();
 	if (q->stored == NULL) {
 		question_destroy(q);
 		server_answer_text(r, 503, API_NO_MEMORY);
 		return;
 	}
-	q->stored->wish = wish;
+	q->stored->kind = kind;
 	if (query_parse(&query, r)) {
 		error = read(q->stored, &query);
 		evhttp_clear_headers(&query);
@@ -237,6 +237,6 @@ stored_tick(struct http *h)
 	i = stored_info_create();
 	if (i == NULL)
 		return;
-	i->wish = STORED_SUMMARY;
+	i->kind = STORED_SUMMARY;
 	h->awaits_summary = stored_post(h, i);
 }

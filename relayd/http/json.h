@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON (RFC 8259) as text in a buffer: the writer, and what the HTTP interface
- * answers. Commas are written by themselves. After an append that found no
- * memory buf->bad is set (common/buf.h).
+ * JSON (RFC 8259) as text in a buffer: the writer, and the answers of the HTTP
+ * interface. The writer adds the commas. When memory is short, buf->bad is set
+ * (common/buf.h).
  */
 #ifndef RELAYD_HTTP_JSON_H
 #define RELAYD_HTTP_JSON_H

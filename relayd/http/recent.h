@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened last: events, and the sessions that ended. */
+/* The last events, and the sessions that ended last. */
 #ifndef RELAYD_HTTP_RECENT_H
 #define RELAYD_HTTP_RECENT_H
 

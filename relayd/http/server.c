@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * evhttp of libevent 2.1 has no limit of connections and none of the time of a
- * whole request. Here each connection's bufferevent is made, and kept by a
- * reference of its own. A periodic look finds those that evhttp has freed (they
- * have no callbacks any more), and those whose time is over: their socket is
- * shut down, on which evhttp ends the connection. The socket is closed with the
- * last reference (BEV_OPT_CLOSE_ON_FREE), so that its number is not used again
- * while the bufferevent is here.
+ * evhttp of libevent 2.1 limits neither the number of connections nor the time
+ * of a whole request. So the server creates the bufferevent of each connection
+ * and keeps a reference to it. A periodic check finds bufferevents that evhttp
+ * has freed (they have no callbacks any more), and clients whose time is over:
+ * the server shuts their socket down, and evhttp then ends the connection. The
+ * socket is closed with the last reference (BEV_OPT_CLOSE_ON_FREE), so that its
+ * number is not reused before.
  */
 #include "relayd/http/server.h"
 
@@ -67,8 +67,8 @@ host_is_ours(const char *host, const struct sockaddr *local,
 	return is;
 }
 
-#define LOOK_NS (250 * NS_PER_MS)
-/* How many bytes after a request are read at most. */
+#define CHECK_NS (250 * NS_PER_MS)
+/* At most so many bytes after a request are read. */
 #define INPUT_MAX (16 * 1024)
 
 struct client {
@@ -86,7 +86,7 @@ struct server {
 	struct event_base *base;
 	struct evhttp *http;
 	struct evconnlistener *listener;
-	struct event *look;
+	struct event *check;
 	struct list clients; /* struct client, oldest first */
 	unsigned n_clients, n_listeners;
 	struct account unsent; /* bytes, of all clients */
@@ -210,16 +210,16 @@ watch_listener(struct client *c, uint64_t now)
 }
 
 static void
-look_again(struct server *s)
+check_later(struct server *s)
 {
-	const struct timeval tv = { .tv_usec = LOOK_NS / 1000 };
+	const struct timeval tv = { .tv_usec = CHECK_NS / 1000 };
 
-	if (s->n_clients > 0 && !evtimer_pending(s->look, NULL))
-		evtimer_add(s->look, &tv);
+	if (s->n_clients > 0 && !evtimer_pending(s->check, NULL))
+		evtimer_add(s->check, &tv);
 }
 
 static void
-on_look(evutil_socket_t fd, short what, void *arg)
+on_check(evutil_socket_t fd, short what, void *arg)
 {
 	const uint64_t now = clock_now_ns();
 	struct server *s = arg;
@@ -240,7 +240,7 @@ on_look(evutil_socket_t fd, short what, void *arg)
 		s->is_full = false;
 		evconnlistener_enable(s->listener);
 	}
-	look_again(s);
+	check_later(s);
 }
 
 /* Shut the oldest client that is not a listener. */
@@ -280,7 +280,7 @@ admit(struct server *s, struct bufferevent *bev)
 	s->n_clients++;
 	stats_connection_came(PORT_HTTP);
 	if (s->n_clients < s->config.max_clients) {
-		look_again(s);
+		check_later(s);
 		return;
 	}
 	if (log_ratelimit(&s->last_log, LOG_AGAIN_NS))
@@ -290,7 +290,7 @@ admit(struct server *s, struct bufferevent *bev)
 	s->is_full = true;
 	evconnlistener_disable(s->listener);
 	shut_oldest(s);
-	evtimer_add(s->look, &soon);
+	evtimer_add(s->check, &soon);
 }
 
 static struct bufferevent *
@@ -301,7 +301,7 @@ new_connection(struct event_base *base, void *arg)
 
 	if (bev == NULL)
 		return NULL;
-	/* What comes behind a request is not kept. */
+	/* Bytes after a request are not kept. */
 	bufferevent_setwatermark(bev, EV_READ, 0, INPUT_MAX);
 	admit(arg, bev);
 	return bev;
@@ -482,12 +482,12 @@ static enum status
 make_http(struct server *s)
 {
 	s->http = evhttp_new(s->base);
-	s->look = evtimer_new(s->base, on_look, s);
+	s->check = evtimer_new(s->base, on_check, s);
 	s->listener = evconnlistener_new(s->base, NULL, NULL,
 	    LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, s->config.fd);
 	if (s->listener != NULL)
 		s->config.fd = -1;
-	if (s->http == NULL || s->look == NULL || s->listener == NULL)
+	if (s->http == NULL || s->check == NULL || s->listener == NULL)
 		return E_NOMEM;
 	evhttp_set_max_headers_size(s->http, SERVER_HEADERS_MAX);
 	evhttp_set_max_body_size(s->http, 0);
@@ -543,8 +543,8 @@ server_destroy(struct server *s)
 		evconnlistener_free(s->listener);
 	while (!list_empty(&s->clients))
 		forget(s, list_first(&s->clients, struct client, node));
-	if (s->look != NULL)
-		event_free(s->look);
+	if (s->check != NULL)
+		event_free(s->check);
 	if (s->config.fd >= 0)
 		close(s->config.fd);
 	free(s);

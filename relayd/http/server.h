@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An HTTP server: evhttp, and the limits that it lacks. One request per
- * connection. All of it runs on the thread of the given base.
+ * An HTTP server: evhttp with the limits that it lacks. One request per
+ * connection. Everything runs on the thread of the given base.
  */
 #ifndef RELAYD_HTTP_SERVER_H
 #define RELAYD_HTTP_SERVER_H
@@ -14,17 +14,17 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-/* Connections at a time. When one more comes, the oldest that is still at its
- * request, or does not read its answer, is closed. */
+/* Connections at a time. For another one, the oldest is closed that has not
+ * finished its request or its answer. */
 #define SERVER_CLIENTS_MAX 64
-/* Of these, at most so many may listen to events. */
+/* Of these, at most so many may follow events. */
 #define SERVER_LISTENERS_MAX 32
 /* From the connection to the last byte of the answer. */
 #define SERVER_REQUEST_NS (10 * NS_PER_S)
 #define SERVER_HEADERS_MAX 8192
-/* Bytes of answers and events that clients have not read; above it, the oldest
- * of those with most is closed. The longest answers, a thousand sessions with
- * long names, have 9 MiB. */
+/* Bytes of answers and events that clients have not read; above it, the client
+ * with most is closed. The longest answers, a thousand sessions with long
+ * names, have 9 MiB. */
 #define SERVER_UNSENT_MAX (16 * 1024 * 1024)
 
 struct event_base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that is put together in a buffer. After an append that found no memory
- * buf->bad is set (common/buf.h). */
+/* Append text to a buffer. When memory is short, buf->bad is set
+ * (common/buf.h). */
 #ifndef RELAYD_HTTP_TEXT_H
 #define RELAYD_HTTP_TEXT_H
 

@@ -236,8 +236,8 @@ view_is_healthy(const struct view *v)
 	return v->phase != VIEW_SERVING || !has_stuck_thread(v, false);
 }
 
-/* As the acceptor does (relayd/net/admission.h): each session may come to need
- * its descriptors. */
+/* As in relayd/net/admission.h: each session may need all its descriptors
+ * later. */
 static bool
 lacks_descriptors(const struct view *v)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the HTTP thread can see of the relay without asking a thread: numbers
- * that threads publish, options, and what the system says about the process and
- * its disk. HTTP thread only.
+ * The state of the relay as the HTTP thread knows it without asking a thread:
+ * numbers that threads publish, options, and figures of the system about the
+ * process and its disk. HTTP thread only.
  */
 #ifndef RELAYD_HTTP_VIEW_H
 #define RELAYD_HTTP_VIEW_H
@@ -15,7 +15,7 @@
 #include "relayd/stats/stats.h"
 #include "relayd/stats/stored_info.h"
 
-/* As long as a line on the status page. */
+/* As long as the graphs on the status page. */
 #define HISTORY_S 300
 
 /* The metrics with a rate. */
@@ -66,7 +66,7 @@ struct view {
 	int statm_fd; /* /proc/self/statm; -1: not there */
 	/* The disk, when it was last queried. */
 	bool has_disk;
-	bool asked_full; /* a worker had no space when it was queried */
+	bool asked_full; /* a worker had no space at that time */
 	uint64_t disk_free, disk_total, disk_asked_ns;
 	/* One sample per second, the newest last. */
 	struct {

@@ -161,7 +161,7 @@ viewers_answer(const struct viewers *vs, struct info *i)
 	const struct viewer *v;
 
 	assert(viewers_are_mine(vs));
-	if (i->wish != INFO_SESSION)
+	if (i->kind != INFO_SESSION)
 		return;
 	list_each (v, &vs->all, struct viewer, node) {
 		a = viewer_attachment(v, i->id);

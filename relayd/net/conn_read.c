@@ -29,10 +29,10 @@
 enum read_result { READ_SOME, READ_ALL, READ_NOTHING, READ_END, READ_ERROR };
 
 static enum read_result
-result_of(ssize_t n, size_t room)
+result_of(ssize_t n, size_t space)
 {
 	if (n > 0)
-		return (size_t)n < room ? READ_ALL : READ_SOME;
+		return (size_t)n < space ? READ_ALL : READ_SOME;
 	if (n == 0)
 		return READ_END;
 	return errno == EAGAIN || errno == EINTR ? READ_NOTHING : READ_ERROR;
@@ -79,25 +79,25 @@ static enum read_result
 read_control(struct conn *c, enum status *st, size_t *size)
 {
 	uint8_t *at = c->set->scratch;
-	size_t room = CONN_SCRATCH, used;
+	size_t space = CONN_SCRATCH, used;
 	ssize_t n;
 
 	/* The memory of an incomplete message grows with what arrives. */
 	if (buf_len(&c->in) > 0) {
-		room = buf_len(&c->in) < 16 * 1024 ? 16 * 1024
-						   : buf_len(&c->in);
-		if (room > CONN_SCRATCH)
-			room = CONN_SCRATCH;
-		at = buf_reserve(&c->in, room);
+		space = buf_len(&c->in) < 16 * 1024 ? 16 * 1024
+						    : buf_len(&c->in);
+		if (space > CONN_SCRATCH)
+			space = CONN_SCRATCH;
+		at = buf_reserve(&c->in, space);
 		if (at == NULL) {
 			*st = E_NOMEM;
 			return READ_ERROR;
 		}
 	}
-	n = recv(c->fd, at, room, MSG_DONTWAIT);
+	n = recv(c->fd, at, space, MSG_DONTWAIT);
 	*size = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
-		return result_of(n, room);
+		return result_of(n, space);
 	if (at == c->set->scratch) {
 		*st = serve_control(c, at, *size, &used);
 		if ((*st == OK || *st == E_HANDOVER) && used < *size &&
@@ -108,7 +108,7 @@ read_control(struct conn *c, enum status *st, size_t *size)
 		*st = serve_buffered(c);
 	}
 	conn_charge(c);
-	return result_of(n, room);
+	return result_of(n, space);
 }
 
 /* The acceptor reads the first header only; the worker reads the rest. */
@@ -143,7 +143,7 @@ read_packets(struct conn *c, enum status *st, size_t *size)
 {
 	struct ingest *in = c->ingest;
 	struct iovec iov[2] = { { 0 } };
-	size_t direct, room, tail = ingest_read_max(c->ingest);
+	size_t direct, space, tail = ingest_read_max(c->ingest);
 	uint8_t *at;
 	ssize_t n;
 
@@ -159,14 +159,14 @@ read_packets(struct conn *c, enum status *st, size_t *size)
 	if (n <= 0)
 		return result_of(n, 0);
 	c->set->unwritten += *size;
-	room = direct + tail;
+	space = direct + tail;
 	if (direct > *size)
 		direct = *size;
 	if (direct > 0)
 		*st = ingest_filled(in, direct);
 	if (*st == OK && *size > direct)
 		*st = serve_data(c, c->set->scratch, *size - direct);
-	return result_of(n, room);
+	return result_of(n, space);
 }
 
 static enum read_result

@@ -25,12 +25,12 @@
 
 /* One message may be 64 KiB of merged datagrams. A batch has as many messages
  * as fit in the scratch buffer. */
-#define MESSAGE_ROOM (64 * 1024)
-#define BATCH (CONN_SCRATCH / MESSAGE_ROOM)
+#define MESSAGE_SPACE (64 * 1024)
+#define BATCH (CONN_SCRATCH / MESSAGE_SPACE)
 /* Batches of large messages are shorter, so that their bytes are still in the
  * CPU's cache for the checksum and the copy. */
 #define BATCH_LARGE 4
-#define LARGE (MESSAGE_ROOM / 4)
+#define LARGE (MESSAGE_SPACE / 4)
 /* Bytes read per cycle, so that UDP_STATUS requests are answered between
  * reads. */
 #define CYCLE_BYTES (512 * 1024)
@@ -54,8 +54,8 @@ struct udp_port {
 	struct iovec iov[BATCH];
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(uint32_t)) +
-			  CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(uint32_t)) +
+			   CMSG_SPACE(sizeof(int))];
 	} control[BATCH];
 };
 
@@ -67,7 +67,7 @@ udp_parcel_done(struct udp_parcel *take_p, struct account *underway)
 }
 
 static void
-hand_on(struct udp_port *port, const uint8_t *p, size_t n)
+forward(struct udp_port *port, const uint8_t *p, size_t n)
 {
 	struct message *m = malloc(sizeof(*m));
 	struct udp_parcel *parcel = malloc(sizeof(*parcel) + n);
@@ -126,7 +126,7 @@ take_message(struct udp_port *port, unsigned i)
 	for (; left > 0; left -= n, p += n) {
 		n = size < left ? size : left;
 		if (!udp_input(sh, p, n))
-			hand_on(port, p, n);
+			forward(port, p, n);
 	}
 }
 
@@ -136,7 +136,7 @@ receive(struct udp_port *port)
 {
 	for (unsigned i = 0; i < port->batch; i++) {
 		port->iov[i] = (struct iovec){
-			port->conns->scratch + i * MESSAGE_ROOM, MESSAGE_ROOM
+			port->conns->scratch + i * MESSAGE_SPACE, MESSAGE_SPACE
 		};
 		port->messages[i].msg_hdr = (struct msghdr){
 			.msg_iov = &port->iov[i],
@@ -152,9 +152,10 @@ receive(struct udp_port *port)
 /* The number of messages to request after N that had CAME bytes: fewer if those
  * used the whole time slice, as the clock is not read within a batch. */
 static unsigned
-next_batch(const struct udp_port *port, unsigned n, uint64_t came, bool is_long)
+next_batch(
+    const struct udp_port *port, unsigned n, uint64_t received, bool is_long)
 {
-	const unsigned usual = came / n > LARGE ? BATCH_LARGE : BATCH;
+	const unsigned usual = received / n > LARGE ? BATCH_LARGE : BATCH;
 
 	if (is_long)
 		return (n + 1) / 2;
@@ -166,7 +167,7 @@ next_batch(const struct udp_port *port, unsigned n, uint64_t came, bool is_long)
 static void
 read_some(struct udp_port *port, uint64_t most)
 {
-	uint64_t bytes = 0, came;
+	uint64_t bytes = 0, received;
 	bool is_first = true;
 	unsigned asked;
 	int n, error;
@@ -175,16 +176,16 @@ read_some(struct udp_port *port, uint64_t most)
 		asked = port->batch;
 		n = receive(port);
 		error = errno;
-		came = 0;
+		received = 0;
 		for (int i = 0; i < n; i++) {
-			came += port->messages[i].msg_len;
+			received += port->messages[i].msg_len;
 			take_message(port, (unsigned)i);
 		}
 		if (n > 0)
-			port->batch = next_batch(port, (unsigned)n, came,
+			port->batch = next_batch(port, (unsigned)n, received,
 			    is_first && shard_is_late(port->conns->shard));
 		is_first = false;
-		bytes += came + (uint64_t)(n > 0 ? n : 0) * MESSAGE_WEIGHT;
+		bytes += received + (uint64_t)(n > 0 ? n : 0) * MESSAGE_WEIGHT;
 		/* Write whole packets to files before reading more. */
 		cycle_commit(port->conns->shard);
 	} while (n == (int)asked && bytes < most &&

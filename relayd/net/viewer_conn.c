@@ -340,7 +340,7 @@ static void
 serve_all(struct viewer_conn *c)
 {
 	const uint64_t until = clock_now_ns() + VIEWER_CYCLE_NS;
-	size_t room, left = VIEWER_CYCLE_BYTES;
+	size_t space, left = VIEWER_CYCLE_BYTES;
 	unsigned served = 0;
 	bool is_all = false;
 	ssize_t n;
@@ -348,8 +348,8 @@ serve_all(struct viewer_conn *c)
 	/* A read that does not fill the buffer has read everything. */
 	while (served < VIEWER_CYCLE_REQUESTS && !c->is_sending && !is_all &&
 	       clock_now_ns() <= until) {
-		room = sizeof(c->in) - c->n_in;
-		n = recv(c->fd, c->in + c->n_in, room, MSG_DONTWAIT);
+		space = sizeof(c->in) - c->n_in;
+		n = recv(c->fd, c->in + c->n_in, space, MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -358,7 +358,7 @@ serve_all(struct viewer_conn *c)
 			viewer_conn_destroy(c);
 			return;
 		}
-		is_all = (size_t)n < room;
+		is_all = (size_t)n < space;
 		c->n_in += (unsigned)n;
 		count_busy(c);
 		c->progress_ns = clock_now_ns();
@@ -439,7 +439,8 @@ viewer_conns_destroy(struct viewer_conns *set)
 		    list_first(&set->conns, struct viewer_conn, node));
 }
 
-/* Must the held request be served again? SOURCE has news, or (NULL) any. */
+/* Must the held request be served again? SOURCE has something new; NULL: any.
+ */
 static bool
 is_woken(struct viewer_conn *c, const void *source)
 {

@@ -50,7 +50,7 @@ struct viewer_conns {
 	struct loop *loop;
 	struct viewers *viewers;
 	struct list conns;
-	struct list held;  /* with a reply that waits for news */
+	struct list held;  /* with a reply that waits for something new */
 	uint64_t stall_ns; /* VIEWER_STALL_NS, or the user's socket timeout */
 	unsigned n_busy;   /* that have to make progress, or are closed */
 	struct account unsent; /* memory of these replies */
@@ -88,13 +88,13 @@ struct viewer_conn {
 void viewer_conns_init(struct viewer_conns *set, struct loop *loop,
     struct viewers *viewers, uint64_t stall_ns);
 void viewer_conns_destroy(struct viewer_conns *set); /* closes all */
-/* SOURCE has news: serve the requests that wait for it. NULL: serve all held
- * requests. */
+/* SOURCE has something new: serve the requests that wait for it. NULL: serve
+ * all held requests. */
 void viewer_conns_wake(struct viewer_conns *set, const void *source);
-/* After viewers_take_event(): the held requests of viewers that had news are
+/* After viewers_take_event(): the held requests of viewers with new events are
  * served again. Those of viewers of an ended session are answered now, unless
  * they are held because they are early; those that are early are served in any
- * case, as they may have waited for the news of another session. */
+ * case, as they may have waited for another session. */
 void viewer_conns_serve_events(struct viewer_conns *set);
 /* Serve held requests that reached their limit, and close stalled viewers.
  * Returns when to call it again, ns. */

@@ -611,12 +611,12 @@ shard_answer(const struct shard *sh, struct info *i)
 	const struct session *s;
 
 	list_each (s, &sh->sessions, struct session, shard_node) {
-		if (i->wish == INFO_SESSION && s->id == i->id) {
+		if (i->kind == INFO_SESSION && s->id == i->id) {
 			(void)add_session(i, s);
 			add_streams(i, s);
 			return;
 		}
-		if (i->wish == INFO_SESSION || s->id <= i->after ||
+		if (i->kind == INFO_SESSION || s->id <= i->after ||
 		    (i->host[0] != '\0' &&
 			strcmp(name_of(s->request.hostname), i->host) != 0))
 			continue;

@@ -174,13 +174,13 @@ retention_ask(struct retention *r, struct stored_info *take_i)
 {
 	struct stored_info *i = take_i;
 
-	if (i->wish != STORED_SUMMARY && lacks_notes(r)) {
+	if (i->kind != STORED_SUMMARY && lacks_notes(r)) {
 		i->st = E_REFUSED;
 		answer(r, i);
 		return;
 	}
 	i->st = OK;
-	switch (i->wish) {
+	switch (i->kind) {
 	case STORED_SUMMARY:
 		summarize(r, i);
 		break;

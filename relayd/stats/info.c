@@ -100,7 +100,7 @@ one_more(struct info *i, void *array, unsigned *n, unsigned max, size_t size)
 struct session_info *
 info_add_session(struct info *i)
 {
-	const unsigned max = i->wish == INFO_SESSION ? 1 : i->limit;
+	const unsigned max = i->kind == INFO_SESSION ? 1 : i->limit;
 
 	return one_more(
 	    i, &i->sessions, &i->n_sessions, max, sizeof(i->sessions[0]));

@@ -62,7 +62,7 @@ enum status session_info_copy(
     struct session_info *out, const struct session_info *from) MUST_CHECK;
 void session_info_clear(struct session_info *s);
 
-enum info_wish {
+enum info_kind {
 	INFO_SESSIONS, /* those after an id, in order of ids */
 	INFO_SESSION,  /* one, with its streams or viewers */
 };
@@ -75,7 +75,7 @@ struct info {
 	struct info *next;     /* of a thread's questions */
 	struct message *reply; /* for the answer; owned */
 	struct loop *from;     /* where it goes */
-	enum info_wish wish;
+	enum info_kind kind;
 	uint64_t after;	   /* SESSIONS: ids above this one */
 	unsigned limit;	   /* SESSIONS: at most INFO_MAX */
 	char host[256];	   /* SESSIONS: only of this host; "": of any */

@@ -49,7 +49,7 @@ struct stored_figures {
 	uint64_t directories, kept;
 };
 
-enum stored_wish {
+enum stored_request {
 	STORED_SUMMARY, /* figures, and the oldest one that has ended */
 	STORED_LIST,	/* those after a number, in their order */
 	STORED_KEEP,	/* keep the one at a path, or no longer */
@@ -64,7 +64,7 @@ struct stored_info {
 	struct message *reply;	  /* for the answer; owned */
 	struct loop *from;	  /* where it goes */
 	uint64_t question;	  /* of whoever asked */
-	enum stored_wish wish;
+	enum stored_request kind;
 	uint64_t after; /* LIST */
 	unsigned limit; /* LIST: at most INFO_MAX */
 	char host[256]; /* LIST: only of this host; "": of any */

@@ -207,13 +207,13 @@ stat_of(enum stats_row row)
 }
 
 static struct stored_info *
-ask(enum stored_wish wish, const char *path, bool yes)
+ask(enum stored_request kind, const char *path, bool yes)
 {
 	struct stored_info *i = stored_info_create();
 
 	stored_info_destroy(answered);
 	answered = NULL;
-	i->wish = wish;
+	i->kind = kind;
 	i->limit = INFO_MAX;
 	i->keeps = i->is_dry = yes;
 	i->path = path == NULL ? NULL : strdup(path);
@@ -574,7 +574,7 @@ TEST(the_dry_run_is_the_real_thing)
 		retention_set_limits(r, &l);
 		stored_info_destroy(answered);
 		answered = NULL;
-		a->wish = STORED_VACUUM;
+		a->kind = STORED_VACUUM;
 		a->is_dry = i == 0;
 		retention_ask(r, a);
 		if (i == 1)
