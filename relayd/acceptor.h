@@ -20,7 +20,7 @@ struct options;
 struct account;
 struct service_figures;
 struct dir_registry;
-struct stored_door;
+struct stored_notifier;
 struct syncer;
 struct threads;
 
@@ -29,7 +29,8 @@ struct acceptor_disk {
 	int base_fd;	       /* the output directory */
 	struct syncer *syncer; /* may be NULL */
 	struct dir_registry *registry;
-	struct stored_door *stored; /* notified of directories; may be NULL */
+	struct stored_notifier
+	    *stored; /* notified of directories; may be NULL */
 };
 
 /* Listens; a failure is logged. O is borrowed; O->workers is lowered if there

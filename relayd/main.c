@@ -268,7 +268,7 @@ run(struct relay *r)
 		    cut);
 	}
 	if (st == OK) {
-		r->disk.stored = retention_thread_door(r->retention);
+		r->disk.stored = retention_thread_notifier(r->retention);
 		st = serve(r);
 	}
 	acceptor_destroy(r->acceptor);

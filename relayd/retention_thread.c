@@ -19,7 +19,7 @@ struct retention_thread {
 	bool has_thread;
 	struct loop loop;
 	struct retention *retention;
-	struct stored_door door;
+	struct stored_notifier notifier;
 	struct message *stop; /* NULL: it was sent */
 };
 
@@ -43,10 +43,10 @@ on_stored_message(struct message *m, void *arg)
 
 /* On a worker. */
 static void
-on_tell(struct stored_door *door, struct stored_note *take_n)
+on_notify(struct stored_notifier *notifier, struct stored_note *take_n)
 {
 	struct retention_thread *t = container_of(
-	    door, struct retention_thread, door);
+	    notifier, struct retention_thread, notifier);
 	struct message *m;
 
 	if (message_create(&m, MESSAGE_STORED) != OK) {
@@ -135,7 +135,7 @@ retention_thread_create(struct retention_thread **out,
 	*out = t;
 	if (t == NULL)
 		return E_NOMEM;
-	t->door.tell = on_tell;
+	t->notifier.notify = on_notify;
 	st = loop_init(&t->loop, on_stored_message, t);
 	if (st == OK)
 		st = message_create(&t->stop, MESSAGE_STOP);
@@ -176,10 +176,10 @@ retention_thread_stop(struct retention_thread *t)
 	free(t);
 }
 
-struct stored_door *
-retention_thread_door(struct retention_thread *t)
+struct stored_notifier *
+retention_thread_notifier(struct retention_thread *t)
 {
-	return &t->door;
+	return &t->notifier;
 }
 
 struct loop *

@@ -2,7 +2,7 @@
 /*
  * The thread that deletes finished traces (relayd/retention/). Workers notify
  * it of directories and HTTP asks it for lists; neither waits. Main thread,
- * except for the door and the inbox of the loop.
+ * except for the notifier and the inbox of the loop.
  */
 #ifndef RELAYD_RETENTION_THREAD_H
 #define RELAYD_RETENTION_THREAD_H
@@ -14,7 +14,7 @@ struct dir_registry;
 struct loop;
 struct options;
 struct retention_thread;
-struct stored_door;
+struct stored_notifier;
 
 /* O is borrowed for the call, its paths until the thread ends. E_NOMEM. */
 enum status retention_thread_create(struct retention_thread **out,
@@ -25,7 +25,7 @@ enum status retention_thread_start(struct retention_thread *t) MUST_CHECK;
 void retention_thread_stop(struct retention_thread *t);
 
 /* For struct store_config. */
-struct stored_door *retention_thread_door(struct retention_thread *t);
+struct stored_notifier *retention_thread_notifier(struct retention_thread *t);
 /* Takes MESSAGE_STORED_INFO. */
 struct loop *retention_thread_loop(struct retention_thread *t);
 /* Apply the limits of O, after a reload. */

@@ -364,7 +364,7 @@ void
 chunk_note(struct chunk *c)
 {
 	char name[RELPATH_MAX], path[2 * RELPATH_MAX];
-	struct stored_door *door = c->dir->store->config.stored;
+	struct stored_notifier *notifier = c->dir->store->config.stored;
 	struct stored_note *n, from = {
 		.row = { .kind = c->place == CHUNK_AT_ARCHIVE ? STORED_CHUNK
 							      : STORED_SNAPSHOT,
@@ -394,7 +394,7 @@ chunk_note(struct chunk *c)
 	/* Its bytes are its own now, not its session's. */
 	session_dir_count(c->dir, -(int64_t)c->bytes);
 	c->bytes = 0;
-	door->tell(door, n);
+	notifier->notify(notifier, n);
 }
 
 /* All or nothing. The file is opened with O_APPEND: the offset is for file

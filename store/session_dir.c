@@ -364,10 +364,10 @@ forget_note(struct session_dir *d)
 void
 session_dir_note(struct session_dir *d, const char *host, const char *session)
 {
-	struct stored_door *door = d->store->config.stored;
+	struct stored_notifier *notifier = d->store->config.stored;
 	struct stored_note *n = NULL;
 
-	if (door == NULL || d->path == NULL)
+	if (notifier == NULL || d->path == NULL)
 		return;
 	d->stored = stored_dir_create();
 	d->host = strdup(host);
@@ -378,7 +378,7 @@ session_dir_note(struct session_dir *d, const char *host, const char *session)
 			n = make_note(d);
 	}
 	if (n != NULL) {
-		door->tell(door, n);
+		notifier->notify(notifier, n);
 		return;
 	}
 	log_error("%s: not noted, so it will never be deleted: %s", d->path->s,

@@ -19,7 +19,7 @@
 
 struct output;
 struct dir_registry;
-struct stored_door;
+struct stored_notifier;
 struct syncer;
 
 enum store_sync {
@@ -46,7 +46,7 @@ struct store_config {
 	struct published *memory;      /* account of packet memory; borrowed */
 	struct dir_registry *registry; /* of session directories; borrowed */
 	/* Is notified of directories that are created; borrowed, or NULL. */
-	struct stored_door *stored;
+	struct stored_notifier *stored;
 };
 
 /* The daemon should end within a second, and reads sockets for 300 ms of it. On

@@ -67,8 +67,9 @@ struct stored_note *stored_note_create(const struct stored_note *from);
 void stored_note_destroy(struct stored_note *n); /* NULL is fine */
 
 /* The listener, called on threads that record. TAKE_N is given away. */
-struct stored_door {
-	void (*tell)(struct stored_door *door, struct stored_note *take_n);
+struct stored_notifier {
+	void (*notify)(
+	    struct stored_notifier *notifier, struct stored_note *take_n);
 };
 
 #endif
