@@ -37,7 +37,7 @@ void index_header_encode(uint8_t out[INDEX_HEADER_LEN], unsigned minor);
 /* E_MALFORMED: not an index file, or an unknown version. */
 enum status index_header_decode(
     const uint8_t in[INDEX_HEADER_LEN], unsigned *minor) MUST_CHECK;
-/* OUT has room for index_record_len(MINOR) bytes. */
+/* OUT has at least index_record_len(MINOR) bytes. */
 void index_encode(uint8_t *out, const struct index_record *rec, unsigned minor);
 void index_decode(const uint8_t *in, struct index_record *rec, unsigned minor);
 

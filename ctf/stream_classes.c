@@ -34,7 +34,7 @@ word_is(const struct stream_classes *s, const char *text)
 	       memcmp(s->word, text, s->n_word) == 0;
 }
 
-/* A word is complete: "stream", "id", or the number behind "id =". */
+/* A word is complete: "stream", "id", or the number after "id =". */
 static void
 take_word(struct stream_classes *s)
 {
@@ -78,7 +78,7 @@ static void
 take_text(struct stream_classes *s, int c)
 {
 	if (is_word(c)) {
-		/* The words that are looked for are shorter. */
+		/* The words that matter are shorter. */
 		if (s->n_word < sizeof(s->word) - 1)
 			s->word[s->n_word++] = (char)c;
 		return;

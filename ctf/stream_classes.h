@@ -3,8 +3,8 @@
  * Which data stream classes a trace's metadata declares, found as its bytes
  * come in. The metadata is TSDL (CTF 1.8, 7.3.2) as plain text or in packets
  * (CTF 1.8, 7.1), with its signature, or a JSON text sequence (CTF 2). This is
- * no parser: what it does not understand counts as declaring every class, so
- * that nobody waits for a class in vain.
+ * not a parser: what it does not understand counts as declaring every class, so
+ * that no viewer waits for a class forever.
  *
  * Single owner. Depends on: common/.
  */
@@ -15,8 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of one metadata stream that are looked at. So a peer that sends without
- * end costs no more time; LTTng declares its classes in the first few KiB. */
+/* Bytes of one metadata stream that are scanned, so that a peer that sends
+ * without end costs no more time. LTTng declares its classes in the first few
+ * KiB. */
 #define STREAM_CLASSES_BYTES_MAX (4 * 1024 * 1024)
 
 /* A set of class ids: bit N is class N; the last bit is all classes from 63
@@ -32,7 +33,7 @@ stream_classes_have(uint64_t set, uint64_t id)
 /* All zeros is the beginning of a metadata stream. */
 struct stream_classes {
 	uint64_t found; /* the set of classes whose declaration is whole */
-	uint64_t bytes; /* bytes looked at */
+	uint64_t bytes; /* bytes scanned */
 
 	/* packets around the text */
 	enum { CLASSES_BEGIN, CLASSES_PLAIN, CLASSES_PACKETS } form;
@@ -50,7 +51,7 @@ struct stream_classes {
 		CLASSES_BLOCK, /* a comment of the other kind */
 		CLASSES_STAR,  /* in such a comment, perhaps its end */
 		CLASSES_STRING,
-		CLASSES_ESCAPE, /* behind a backslash in a string */
+		CLASSES_ESCAPE, /* after a backslash in a string */
 		CLASSES_JSON,
 	} state;
 	char word[24];
@@ -68,8 +69,8 @@ struct stream_classes {
 };
 
 /* The set of declared classes. It has all classes if the text is TSDL in which
- * neither a class nor a trace was declared so far: then nobody should wait for
- * a class. */
+ * neither a class nor a trace was declared so far: then viewers must not wait
+ * for a class. */
 uint64_t stream_classes_set(const struct stream_classes *s);
 
 /* The next N bytes of the metadata stream; PADDING zero bytes follow. */

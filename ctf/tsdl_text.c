@@ -19,22 +19,22 @@ tsdl_text(struct buf *out, const char *s)
 void
 tsdl_format(struct buf *out, const char *fmt, ...)
 {
-	size_t room = LINE, n = 0;
+	size_t space = LINE, n = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
-		uint8_t *at = buf_reserve(out, room);
+		uint8_t *at = buf_reserve(out, space);
 		va_list ap;
 		int k;
 
 		if (at == NULL)
 			return;
 		va_start(ap, fmt);
-		k = vsnprintf((char *)at, room, fmt, ap);
+		k = vsnprintf((char *)at, space, fmt, ap);
 		va_end(ap);
 		n = k < 0 ? 0 : (size_t)k;
-		if (n < room)
+		if (n < space)
 			break;
-		room = n + 1;
+		space = n + 1;
 	}
 	buf_added(out, n);
 }

@@ -50,7 +50,8 @@ on_notify(struct stored_notifier *notifier, struct stored_note *take_n)
 	struct message *m;
 
 	if (message_create(&m, MESSAGE_STORED) != OK) {
-		log_error("%s: not noted: out of memory", take_n->row.path);
+		log_error("%s: will never be deleted: out of memory",
+		    take_n->row.path);
 		stored_note_destroy(take_n);
 		return;
 	}

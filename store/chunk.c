@@ -388,7 +388,7 @@ chunk_note(struct chunk *c)
 		from.dir = folder_place_readers(c->folders);
 	n = stored_note_create(&from);
 	if (n == NULL) {
-		log_error("%s: not noted: out of memory", path);
+		log_error("%s: will never be deleted: out of memory", path);
 		return;
 	}
 	/* Its bytes are its own now, not its session's. */

@@ -186,19 +186,19 @@ void chunk_replace_file(
 
 /* No reference is left: run the command, except deletion. A chunk that cannot
  * be archived stays in the session's directory, under a name without a dot. The
- * store's listener is told of one that is archived, and of a snapshot. True
- * when chunk_delete_step() has work. */
+ * store's notifier is called for one that is archived, and for a snapshot.
+ * Returns true if chunk_delete_step() has work. */
 bool chunk_settle(struct chunk *c);
-/* Tell the store's listener of a settled chunk; chunk_settle() does it. */
+/* Call the store's notifier for a settled chunk; chunk_settle() does it. */
 void chunk_note(struct chunk *c);
-/* Delete at most *BUDGET files with their index files, and take from *BUDGET
- * what was done, each folder too; true when all are gone. */
+/* Delete at most *BUDGET files with their index files, and folders, and
+ * subtract them from *BUDGET. Returns true when all are gone. */
 bool chunk_delete_step(struct chunk *c, unsigned *budget);
 /* Free a chunk without references, except its families. */
 void chunk_finish(struct chunk *take_c);
 void chunk_free_family(struct chunk_family *take_f);
 /* Free some families of chunks that are finished: half a millisecond of work.
- * True: there are more. */
+ * Returns true if there are more. */
 #define CHUNK_FREE_SLICE 1000
 bool chunk_free_some(struct store *s);
 

@@ -119,8 +119,8 @@ put_at(struct chunk *c, const char *from, enum chunk_place place,
 	return st;
 }
 
-/* May a peer give its chunk this name? Not one that stands for something else
- * in a session's directory. */
+/* May a peer give its chunk this name? Some names have a meaning in a session's
+ * directory. */
 static bool
 may_be_named(const struct relpath *name)
 {
@@ -141,8 +141,8 @@ sync_names(const struct chunk *c, bool has_archive)
 		store_sync_failed(s, session_dir_text(c->dir), ".");
 }
 
-/* A finished snapshot may be deleted while its session goes on. False: this one
- * is just being deleted. The claim ends with the descriptor. */
+/* A finished snapshot may be deleted while its session continues. False: this
+ * one is being deleted. The claim ends with the descriptor. */
 static bool
 claim(const struct chunk *c)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who owns which directory below the output directories: one tree in memory,
- * keyed by path component, for all threads. It contains the directories that
- * sessions of this process have claimed and the finished ones that retention
- * has noted. Session directories never nest: while a path is claimed, there is
- * no other claim at it, above it or below it. Calls take time proportional to
- * the depth of the path and make no file system calls.
+ * Which sessions own which directories below the output directories: one tree
+ * in memory, keyed by path component, for all threads. It has the directories
+ * that sessions of this process have claimed, and the finished ones that
+ * retention has noted. Session directories never nest: while a path is claimed,
+ * there is no other claim at it, above it or below it. Calls take time
+ * proportional to the depth of the path and make no file system calls.
  *
  * The tree does not know what other programs do on the disk. The caller that
  * creates the directory of a claim checks that, and calls dir_claim_avoid() for
  * a name that is taken (session_dir.c).
  *
  * A call holds the tree for microseconds. A thread that finds the tree in use
- * by another thread gets E_LATER and asks again in its next turn. Releasing a
+ * by another thread gets E_LATER and asks again in its next cycle. Releasing a
  * claim always works. Only retention, whose thread may block, waits for the
  * tree.
  */
@@ -52,8 +52,8 @@ struct dir_claim {
 	struct relpath *path; /* the claimed one; owned */
 	struct relpath *wanted;
 	uint64_t sharers;
-	/* The directory may contain files of earlier sessions of the same
-	 * sharers. */
+	/* Earlier sessions of the same sharers may have left files in the
+	 * directory. */
 	bool may_add;
 	bool joins; /* a claim of the same sharers has the directory now */
 	struct dir_id shared; /* the directory that MAY_ADD is true of */

@@ -50,7 +50,7 @@ struct notes {
 	bool is_failing; /* it was logged */
 };
 
-/* RC, or why it is not. */
+/* The status for RC, a result of SQLite. E_IO: errno is set. */
 static enum status
 status_of(const struct notes *n, int rc)
 {
@@ -92,8 +92,8 @@ open_file(struct notes *n)
 {
 	char answer = '\0', *sql;
 	enum status st;
-	/* SQLite gives the files beside it the same mode. Nothing is closed
-	 * that was there: that would end a lock of this process. */
+	/* SQLite gives the files beside it the same mode. A file that exists is
+	 * not opened here: closing it would end a lock of this process. */
 	int fd = open(n->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd >= 0)
@@ -117,7 +117,7 @@ open_file(struct notes *n)
 	return st;
 }
 
-/* The text of a column, with a NUL after it. */
+/* The text of a column; "" for NULL. */
 static const char *
 text(sqlite3_stmt *s, int column)
 {
@@ -126,8 +126,8 @@ text(sqlite3_stmt *s, int column)
 	return t == NULL ? "" : (const char *)t;
 }
 
-/* A path of ours is one that a relpath could be, and no other: whoever writes
- * to the file cannot lead us elsewhere. */
+/* Is S a path as the relay notes it, and no other? A forged file must not lead
+ * the relay out of the output directory. */
 static bool
 is_path(const char *s)
 {
@@ -316,7 +316,7 @@ notes_flush(struct notes *n, bool syncs)
 
 	if (has_changes)
 		change(n, "COMMIT");
-	/* That syncs. */
+	/* A checkpoint syncs. */
 	if (syncs)
 		change(n, "PRAGMA wal_checkpoint");
 	has_failed = n->has_failed;

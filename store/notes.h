@@ -37,7 +37,7 @@ struct notes_place {
  * Open the notes of an output directory; they are made if they are missing.
  * EACH is called with every row, in the order in which they came; it may be
  * NULL. E_BUSY: another relay has them. E_MALFORMED: the file is damaged, of
- * another version, or of somebody else. E_IO: errno says why. E_NOMEM.
+ * another version, or another program's. E_IO: errno says why. E_NOMEM.
  */
 enum status notes_open(struct notes **out, const struct notes_place *p,
     void (*each)(void *arg, const struct notes_row *row), void *arg) MUST_CHECK;

@@ -112,7 +112,7 @@ next_block(const struct packet *p)
 size_t
 packet_space(struct packet_pool *pool, struct packet *p, uint8_t **at)
 {
-	size_t room, lacks = p->size - p->received;
+	size_t space, lacks = p->size - p->received;
 	struct slab_block *b = p->last;
 
 	assert(lacks > 0);
@@ -131,8 +131,8 @@ packet_space(struct packet_pool *pool, struct packet *p, uint8_t **at)
 		p->last = b;
 	}
 	*at = b->mem + b->used;
-	room = b->cap - b->used;
-	return room < lacks ? room : lacks;
+	space = b->cap - b->used;
+	return space < lacks ? space : lacks;
 }
 
 void
@@ -148,18 +148,18 @@ size_t
 packet_copy(
     struct packet_pool *pool, struct packet *p, const void *from, size_t n)
 {
-	size_t done = 0, room;
+	size_t done = 0, space;
 	uint8_t *at;
 
 	while (done < n && !packet_is_whole(p)) {
-		room = packet_space(pool, p, &at);
+		space = packet_space(pool, p, &at);
 		if (at == NULL)
 			break;
-		if (room > n - done)
-			room = n - done;
-		memcpy(at, (const uint8_t *)from + done, room);
-		packet_filled(p, room);
-		done += room;
+		if (space > n - done)
+			space = n - done;
+		memcpy(at, (const uint8_t *)from + done, space);
+		packet_filled(p, space);
+		done += space;
 	}
 	return done;
 }

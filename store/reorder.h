@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packets of one stream that wait for their other half or their turn: a
- * priority heap by net_seq_num. Halves come in any order, on any connection.
+ * The packets of one stream that wait for their other half or for earlier
+ * packets: a priority heap by net_seq_num. Halves come in any order, on any
+ * connection.
  * Whole packets leave in sequence. The caller decides when a gap has lasted
  * long enough. Single owner.
  */

@@ -224,8 +224,7 @@ make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 	return E_EXISTS;
 }
 
-/* Make the directory of C. E_EXISTS: the component *LEVEL is somebody else's.
- */
+/* Make the directory of C. E_EXISTS: component *LEVEL is another session's. */
 static enum status
 try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
     unsigned *level)
@@ -242,7 +241,7 @@ try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
 		return st;
 	}
 	/* A relay that claims a folder above from now on sees that it is not
-	 * empty; one that has is seen here. */
+	 * empty; one that has claimed it already is seen here. */
 	*level = foreign_folder(o->fd, path, UINT_MAX, true);
 	if (*level == UINT_MAX)
 		return OK;
@@ -381,8 +380,7 @@ session_dir_note(struct session_dir *d, const char *host, const char *session)
 		notifier->notify(notifier, n);
 		return;
 	}
-	log_error("%s: not noted, so it will never be deleted: %s", d->path->s,
-	    strerror(errno));
+	log_error("%s: will never be deleted: %s", d->path->s, strerror(errno));
 	forget_note(d);
 }
 

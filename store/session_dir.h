@@ -95,7 +95,7 @@ session_dir_text(const struct session_dir *d)
 	return d->path == NULL ? "." : d->path->s;
 }
 
-/* Has somebody else claimed the directory FD? The check takes no lock: another
+/* Does another session have the directory FD? The check takes no lock: another
  * relay that checks at the same time would take that for a claim. */
 bool session_dir_has_lock(int fd);
 /* Does PATH, or a folder above it below the host's, belong to a session that

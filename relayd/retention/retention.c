@@ -140,7 +140,7 @@ end_unused_sessions(struct retention *r)
 	}
 }
 
-/* An entry whose rename was noted but not done is at its old path. */
+/* An entry whose rename was noted but not done still has its old path. */
 static void
 find_moved(struct retention *r)
 {
@@ -268,7 +268,8 @@ load(struct retention *r)
 	find_moved(r);
 	end_unused_sessions(r);
 	if (r->table.n > 0)
-		log_info("notes: %" PRIu64 " directories, %" PRIu64 " bytes",
+		log_info("retention: notes of %" PRIu64
+			 " directories with %" PRIu64 " bytes",
 		    r->table.n, r->table.bytes);
 }
 
@@ -311,8 +312,8 @@ follow_output(struct retention *r)
 	if (r->is_loaded && is_same && !r->is_locked_out)
 		return;
 	if (r->base_fd >= 0 && !is_same)
-		log_warn("%s: was removed or replaced: what was noted of it is "
-			 "forgotten",
+		log_warn("output directory %s: was removed or replaced: its "
+			 "traces are never deleted",
 		    r->output);
 	unload(r);
 	load(r);
@@ -371,8 +372,8 @@ check_one(struct retention *r)
 		if (st == OK) {
 			close(fd);
 		} else if (st == E_NOENT && e != r->job.entry) {
-			log_info("%s: was removed, renamed or replaced by "
-				 "somebody, not ours any more",
+			log_info("%s: was removed, renamed or replaced, so it "
+				 "is never deleted",
 			    e->path);
 			retention_forget(r, e);
 		}
@@ -450,9 +451,9 @@ log_full(struct retention *r)
 	stats_add(r->stats, STAT_unnoted, 1);
 	if (!log_ratelimit(&r->last_full_log, RETENTION_FULL_LOG_NS))
 		return;
-	log_warn("%" PRIu64 " directories are not noted, and so never deleted: "
-		 "%" PRIu64 " that are noted take %" PRIu64
-		 " bytes, all that --max-memory leaves for that",
+	log_warn("%" PRIu64 " directories will never be deleted: the notes of "
+		 "%" PRIu64 " others use %" PRIu64
+		 " bytes, all that --max-memory leaves for notes",
 	    r->n_unnoted, r->table.n, r->table.memory);
 }
 
@@ -477,7 +478,8 @@ enter(struct retention *r, const struct stored_note *n)
 	if (st == E_LIMIT)
 		log_full(r);
 	else
-		log_error("%s: not noted: %s", n->row.path, status_text(st));
+		log_error("%s: will never be deleted: %s", n->row.path,
+		    status_text(st));
 	return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told to those who ask. */
+/* The answers to requests about stored traces. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,7 +129,7 @@ keep(struct retention *r, struct stored_info *i)
 	was = e->is_kept;
 	table_keep(&r->table, e, i->keeps);
 	retention_note(r, e, e->path);
-	/* Who was told that it is kept can rely on it. */
+	/* The answer promises that it is kept: have it on the disk first. */
 	st = retention_flush(r, true);
 	if (st != OK) {
 		table_keep(&r->table, e, was);

@@ -169,7 +169,7 @@ retention_is_due(const struct retention *r, const struct usage *o,
 		    !is_over(r, *reason, o->least_use, o->most_free))
 			return true;
 	/* Complete a deletion that was interrupted, even if the limit holds by
-	 * now: nobody can read the rest. */
+	 * now: what is left of the trace cannot be read. */
 	*reason = r->limits.max_use > 0	     ? DELETED_max_use
 		  : r->limits.max_age_ns > 0 ? DELETED_max_age
 					     : DELETED_keep_free;
@@ -207,7 +207,7 @@ retention_forget(struct retention *r, struct entry *e)
 	table_remove(&r->table, e);
 }
 
-/* Rename the directory, so that nobody reads half of it. If that fails, it is
+/* Rename the directory, so that half of it is never read. If that fails, it is
  * deleted under its own name. */
 static void
 hide(struct retention *r, struct entry *e)
@@ -330,8 +330,8 @@ begin(struct retention *r, struct entry *e, enum job_step step,
 	enum status st = retention_open(r, e, &j->fd);
 
 	if (st == E_NOENT) {
-		log_info(
-		    "%s: was removed or replaced, not ours any more", e->path);
+		log_info("%s: was removed or replaced, so it is never deleted",
+		    e->path);
 		retention_forget(r, e);
 		return;
 	}
@@ -482,9 +482,7 @@ warn_unreachable(struct retention *r)
 		log_warn("--%s of %" PRIu64
 			 " bytes cannot be reached, so nothing is deleted for "
 			 "it: %" PRIu64 " bytes are used, %" PRIu64
-			 " are free, and what may be deleted has %" PRIu64
-			 "; the rest runs, ended less than --keep-at-least "
-			 "ago, is kept, is in use, or is not the relay's",
+			 " are free, and only %" PRIu64 " may be deleted",
 		    i == DELETED_max_use ? "max-use" : "keep-free",
 		    i == DELETED_max_use ? r->limits.max_use
 					 : retention_keep_free(r),

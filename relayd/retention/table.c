@@ -117,7 +117,7 @@ new_entry(const struct notes_row *from)
 	return e;
 }
 
-/* It goes on. */
+/* E is a session that records, perhaps again. */
 static void
 begin_again(struct table *t, struct entry *e)
 {
@@ -293,7 +293,8 @@ table_use(struct entry *e, struct stored_dir *take_user)
 	return OK;
 }
 
-/* Of a chunk, viewers may come again. */
+/* A session whose users have left has ended; viewers of a chunk may come
+ * again, so its users are kept. */
 bool
 table_is_used(struct entry *e)
 {
