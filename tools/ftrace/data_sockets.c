@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "tools/ftrace/listener.h"
 #include "tools/ftrace/loop.h"
+#include "tools/ftrace/page_feed.h"
 
 /* The bytes of one read, and those read from a socket in one cycle of the
  * loop. */
@@ -98,8 +99,8 @@ read_stream(struct data_socket *s, size_t *n)
 	if (got <= 0)
 		return E_IO;
 	d->last_ns = clock_now_ns();
-	d->config.bytes(
-	    d->config.arg, (uint32_t)(s - d->sockets), d->buffer, (size_t)got);
+	page_feed_bytes(
+	    d->config.feed, (uint32_t)(s - d->sockets), d->buffer, (size_t)got);
 	*n += (size_t)got;
 	return OK;
 }
@@ -125,7 +126,7 @@ take_datagram(struct data_socket *s, const struct mmsghdr *m)
 	if (!s->is_connected)
 		s->is_connected = connect(
 				      s->fd, from, m->msg_hdr.msg_namelen) == 0;
-	d->config.bytes(d->config.arg, (uint32_t)(s - d->sockets),
+	page_feed_bytes(d->config.feed, (uint32_t)(s - d->sockets),
 	    m->msg_hdr.msg_iov->iov_base, m->msg_len);
 }
 

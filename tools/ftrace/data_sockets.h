@@ -26,6 +26,7 @@
 #define DATA_DATAGRAM_BYTES (32 << 10)
 
 struct event_base;
+struct page_feed;
 struct data_sockets;
 
 struct data_config {
@@ -36,8 +37,9 @@ struct data_config {
 	const char *peer_name;	     /* borrowed; for the log */
 	const char *bind_host;	     /* NULL: all addresses */
 	uint16_t port_first, port_last;
-	/* Bytes of a CPU's pages, in order; over UDP one page. */
-	void (*bytes)(void *arg, uint32_t cpu, const uint8_t *p, size_t n);
+	/* Gets the bytes of each CPU's pages, in order; over UDP one page at a
+	 * time. Borrowed; it has begun when data_sockets_start() is called. */
+	struct page_feed *feed;
 	/* No more bytes come for this CPU. */
 	void (*ended)(void *arg, uint32_t cpu);
 	void *arg;

@@ -15,8 +15,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/client/tcp_options.h"
-#include "tools/ftrace/live.h"
-#include "tools/ftrace/recorder_internal.h"
+#include "tools/ftrace/data_sockets.h"
+#include "tools/ftrace/listener.h"
+#include "tools/ftrace/loop.h"
+#include "tools/ftrace/page_feed.h"
+#include "tools/ftrace/recorder_dialog.h"
 #include "tools/ftrace/token.h"
 
 /* The longest delay of a file by a name server. */
@@ -25,6 +28,50 @@
 #define READ_SIZE (64 << 10)
 /* The longest host name; the port follows it. */
 #define HOST_BYTES 128
+
+/* How often states that wait are checked. */
+#define CHECK_MS 50
+/* V1 metadata may come byte by byte. After a check that takes longer, wait, so
+ * that checks take this share of the time. */
+#define LONG_CHECK_NS NS_PER_MS
+#define CHECK_SHARE 20
+
+enum recorder_state {
+	RECORDER_TALKING,   /* until the metadata is whole */
+	RECORDER_RUNNING,   /* pages come */
+	RECORDER_DRAINING,  /* it has ended; data in flight still comes */
+	RECORDER_NAMING,    /* its host name is looked up, for the file */
+	RECORDER_FINISHING, /* its files are joined */
+	RECORDER_LIVE_END,  /* its live session is not done */
+};
+
+/* What a recorder uses, or several of them. */
+struct recorder_use {
+	uint64_t recorders, fds, ports; /* ports for pages */
+	uint64_t memory;		/* see page_feed_memory() */
+};
+
+struct name_query;
+
+struct recorder {
+	struct list node;
+	struct recorders *all;
+	struct sockaddr_storage peer;
+	char name[RECORDING_NAME_MAX]; /* HOST:PORT */
+	enum recorder_state state;
+	int fd; /* -1: closed */
+	struct event *readable, *writable, *timer;
+	struct recorder_dialog dialog;
+	uint64_t began_ns, received_ns, ended_ns;
+	uint64_t check_ns; /* V1: time of the next check whether the metadata is
+			     whole */
+	struct recorder_use use;
+
+	struct data_sockets *data;
+	struct data_counts counts;
+	struct page_feed feed;	   /* has the recording and the live session */
+	struct name_query *naming; /* NULL: no lookup */
+};
 
 /* A lookup of the host name of a recorder, by which its file is named, as stock
  * names it. The lookup may outlive the recorder. */
@@ -54,8 +101,9 @@ sum_use(const struct recorders *all, const struct sockaddr *host)
 	return sum;
 }
 
-const char *
-recorders_refuse(const struct recorders *all, const struct sockaddr *peer,
+/* Why a recorder of PEER may not use MORE, or NULL. */
+static const char *
+refuse_use(const struct recorders *all, const struct sockaddr *peer,
     struct recorder_use more)
 {
 	const uint64_t ports = all->port_last - all->port_first + 1u;
@@ -80,6 +128,181 @@ recorders_refuse(const struct recorders *all, const struct sockaddr *peer,
 		host.memory + more.memory > PAGES_MEMORY_BYTES / 2))
 		return "no memory is left";
 	return NULL;
+}
+
+static void
+on_ended(void *arg, uint32_t cpu)
+{
+	struct recorder *r = arg;
+
+	log_debug("peer=%s: all pages of CPU %u have arrived", r->name, cpu);
+	/* The recorder may have waited for this. */
+	if (r->state == RECORDER_DRAINING)
+		loop_set_timer(r->timer, 0);
+}
+
+static uint32_t
+page_size_max(const struct recorder_dialog_begin *begin)
+{
+	return begin->is_tcp ? DAT_PAGE_BYTES_MAX : DATA_DATAGRAM_BYTES;
+}
+
+static enum status
+on_begin(void *arg, const struct recorder_dialog_begin *begin,
+    uint16_t ports[MESSAGE_CPUS_MAX])
+{
+	struct recorder *r = arg;
+	const struct data_config config = { .base = r->all->loop->base,
+		.cpus = begin->cpus,
+		.is_tcp = begin->is_tcp,
+		.peer = (const struct sockaddr *)&r->peer,
+		.peer_name = r->name,
+		.bind_host = r->all->bind_host,
+		.port_first = r->all->port_first,
+		.port_last = r->all->port_last,
+		.feed = &r->feed,
+		.ended = on_ended,
+		.arg = r };
+	const struct recorder_use more = { .fds = recording_fds(begin->cpus) +
+						  begin->cpus,
+		.ports = begin->cpus };
+	enum status st = OK;
+
+	assert(begin->cpus <= MESSAGE_CPUS_MAX);
+	if (begin->unknown > 0)
+		log_peer(LOG_INFO, "peer=%s: %u unknown options", r->name,
+		    begin->unknown);
+	/* Its pages' size is checked now, since a refusal is shown to its user
+	 * now, and again when the metadata states it. */
+	if (begin->page_size > page_size_max(begin)) {
+		r->dialog.why = PAGE_FEED_TOO_LARGE;
+		st = E_LIMIT;
+	}
+	if (st == OK) {
+		r->dialog.why = refuse_use(
+		    r->all, (const struct sockaddr *)&r->peer, more);
+		st = r->dialog.why == NULL ? OK : E_LIMIT;
+	}
+	if (st == OK) {
+		r->use.fds += more.fds;
+		r->use.ports = more.ports;
+		st = recording_create(&r->feed.recording, &r->all->recordings,
+		    r->name, begin->cpus);
+	}
+	if (st == OK)
+		st = data_sockets_create(&r->data, &config, ports);
+	if (st == OK)
+		log_peer(LOG_NOTICE, "peer=%s: %u CPUs, %s, version %u",
+		    r->name, begin->cpus, begin->is_tcp ? "TCP" : "UDP",
+		    begin->is_v1 ? 1 : 3);
+	return st;
+}
+
+static bool
+recorder_may_use(void *arg, uint64_t bytes)
+{
+	const struct recorder *r = arg;
+	const struct recorder_use more = { .memory = bytes };
+
+	return refuse_use(r->all, (const struct sockaddr *)&r->peer, more) ==
+	       NULL;
+}
+
+/* Begins the pages if the metadata is whole; E_MORE: it is not. */
+static enum status
+begin_pages(struct recorder *r, bool is_end)
+{
+	const struct page_feed_config config = {
+		.is_datagrams = !r->dialog.begin.is_tcp,
+		.is_end = is_end,
+		.page_size_max = page_size_max(&r->dialog.begin),
+		.live = r->all->live,
+		.base = r->all->loop->base,
+		.may_use = recorder_may_use,
+		.arg = r,
+	};
+	const enum status st = page_feed_begin(
+	    &r->feed, &config, &r->dialog.why);
+
+	assert(r->state == RECORDER_TALKING);
+	if (st != OK)
+		return st;
+	r->state = RECORDER_RUNNING;
+	return data_sockets_start(r->data, r->feed.layout.size);
+}
+
+/* V1: checks whether the metadata is whole. Checks that take long are made
+ * rarely, unless IS_LAST: no more bytes come. */
+static enum status
+check_metadata(struct recorder *r, bool is_last)
+{
+	const uint64_t now = clock_now_ns();
+	enum status st = OK;
+	uint64_t took;
+
+	if (r->dialog.begin.is_v1 && r->state == RECORDER_TALKING &&
+	    r->dialog.state == DIALOG_METADATA &&
+	    r->feed.recording->metadata_size > 0 &&
+	    (is_last || now >= r->check_ns)) {
+		st = begin_pages(r, false);
+		took = clock_now_ns() - now;
+		if (took > LONG_CHECK_NS)
+			r->check_ns = now + took * CHECK_SHARE;
+	}
+	return st == E_MORE ? OK : st;
+}
+
+/* Metadata in memory, of all recorders. */
+static uint64_t
+metadata_memory(const struct recorders *all)
+{
+	const struct recorder *r;
+	uint64_t sum = 0;
+
+	list_each (r, &all->list, struct recorder, node)
+		if (r->feed.recording != NULL && !r->feed.recording->is_kept)
+			sum += r->feed.recording->metadata_size;
+	return sum;
+}
+
+static enum status
+on_metadata(void *arg, const uint8_t *p, size_t n)
+{
+	struct recorder *r = arg;
+
+	/* V1: unexpected bytes after the metadata. */
+	if (r->state != RECORDER_TALKING) {
+		r->dialog.why = "unexpected bytes after the metadata";
+		return E_PROTOCOL;
+	}
+	if (!r->feed.recording->is_kept &&
+	    metadata_memory(r->all) + n > METADATA_MEMORY_BYTES) {
+		r->dialog.why = "the metadata of all recorders is too large";
+		return E_LIMIT;
+	}
+	return recording_metadata(r->feed.recording, p, n);
+}
+
+static enum status
+on_metadata_end(void *arg)
+{
+	return begin_pages(arg, true);
+}
+
+static const struct recorder_dialog_ops dialog_ops = {
+	.begin = on_begin,
+	.metadata = on_metadata,
+	.metadata_end = on_metadata_end,
+};
+
+/* Closes the data sockets. */
+static void
+free_data(struct recorder *r)
+{
+	if (r->data != NULL)
+		r->counts = data_sockets_counts(r->data);
+	data_sockets_destroy(r->data);
+	r->data = NULL;
 }
 
 static void
@@ -119,7 +342,7 @@ destroy_recorder(struct recorder *r)
 	assert(all->n > 0 && r->state != RECORDER_FINISHING);
 	close_control(r);
 	forget_name(r);
-	recorder_data_free(r);
+	free_data(r);
 	page_feed_free(&r->feed);
 	if (r->timer != NULL)
 		event_free(r->timer);
@@ -204,7 +427,7 @@ end_pages(struct recorder *r, uint64_t now)
 	assert(r->state == RECORDER_DRAINING);
 	if (r->data != NULL && r->all->is_ending)
 		data_sockets_drain(r->data);
-	recorder_data_free(r);
+	free_data(r);
 	r->use.ports = 0;
 	page_feed_end(&r->feed);
 	r->ended_ns = now;
@@ -332,7 +555,7 @@ static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct recorder *r = arg;
-	enum status st = recorder_check_metadata(r, false);
+	enum status st = check_metadata(r, false);
 
 	(void)fd;
 	(void)what;
@@ -392,7 +615,7 @@ on_input(struct recorder *r, const uint8_t *p, size_t n)
 	r->received_ns = clock_now_ns();
 	st = recorder_dialog_input(&r->dialog, p, n);
 	if (st == OK)
-		st = recorder_check_metadata(r, false);
+		st = check_metadata(r, false);
 	if (st != OK)
 		refuse_recorder(r, st);
 	else if (!send_replies(r) || r->dialog.state == DIALOG_CLOSED)
@@ -413,7 +636,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		on_input(r, bytes, (size_t)n);
 		return;
 	}
-	(void)!recorder_check_metadata(r, true);
+	(void)!check_metadata(r, true);
 	/* V1 ends like this; V3 sends CLOSE first. */
 	if (!r->dialog.begin.is_v1 || r->state != RECORDER_RUNNING)
 		log_peer(LOG_WARN, "peer=%s: connection lost", r->name);
@@ -446,7 +669,7 @@ static bool
 admit(struct recorders *all, const struct sockaddr *peer,
     struct recorder_use use, const char *name)
 {
-	const char *why = recorders_refuse(all, peer, use);
+	const char *why = refuse_use(all, peer, use);
 	struct recorder *old = why == NULL ? NULL : find_expendable(all, peer);
 
 	if (old != NULL) {
@@ -454,7 +677,7 @@ admit(struct recorders *all, const struct sockaddr *peer,
 		    "peer=%s: %s; the rest of this one is not live", old->name,
 		    why);
 		destroy_recorder(old);
-		why = recorders_refuse(all, peer, use);
+		why = refuse_use(all, peer, use);
 	}
 	if (why != NULL)
 		log_peer(LOG_WARN, "peer=%s: %s; refused", name, why);
@@ -501,7 +724,7 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 	memcpy(r->name, name, sizeof(name));
 	if (!tcp_options_set(take_fd, &tcp_keepalive_two_minutes))
 		log_errno(LOG_INFO, "peer=%s: cannot set keep-alive", r->name);
-	recorder_dialog_init(&r->dialog, &recorder_dialog_ops, r);
+	recorder_dialog_init(&r->dialog, &dialog_ops, r);
 	r->timer = evtimer_new(all->loop->base, on_timer, r);
 	r->readable = loop_watch(
 	    all->loop->base, take_fd, EV_READ | EV_PERSIST, on_readable, r);
