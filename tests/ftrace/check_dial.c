@@ -172,20 +172,6 @@ TEST(who_gives_up_neither_waits_nor_leaks)
 	tear_down();
 }
 
-TEST(a_name_is_found)
-{
-	struct dial *d;
-
-	set_up();
-	begin(&d);
-	wait_for_askers(1);
-	set_answers(true);
-	run_until(&told, 1);
-	ck_assert_int_ge(connected, 0);
-	ck_assert_uint_eq(freed, 1);
-	tear_down();
-}
-
 TEST(a_name_that_nobody_has)
 {
 	struct dial *d;
