@@ -16,6 +16,76 @@
 #include "store/chunk.h"
 #include "store/packet.h"
 
+/*
+ * The stream of a session that uses the most memory, of those that can give a
+ * packet up. Streams are sorted by the power of two of what they use, so that
+ * finding it does not visit all of them. A stream that uses less by now stays
+ * where it was until it is found there: each move up pays for one such move.
+ */
+
+/* Of N > 0. */
+static unsigned
+power_of(uint64_t n)
+{
+	return 63 - (unsigned)__builtin_clzll(n);
+}
+
+/* Memory of its packets that wait or are not whole yet. */
+static uint64_t
+used_by(const struct stream *t)
+{
+	return t->intake.held_bytes + t->intake.udp->arrivals.partial_bytes;
+}
+
+/* The stream may use more memory now, or be able to give up a packet. True: it
+ * can give up all below *TO (arrivals_victim()). */
+static bool
+note_user(struct stream *t, uint64_t *to)
+{
+	struct session_udp *u = t->session->udp;
+	struct stream_udp *su = t->intake.udp;
+	const uint64_t used = used_by(t);
+	unsigned power;
+
+	if (used == 0 || !arrivals_victim(&su->arrivals, to)) {
+		list_del(&su->user_node);
+		return false;
+	}
+	power = power_of(used);
+	if (!list_empty(&su->user_node) && su->power == power)
+		return true;
+	list_del(&su->user_node);
+	list_append(&u->users[power], &su->user_node);
+	u->powers |= UINT64_C(1) << power;
+	su->power = power;
+	return true;
+}
+
+/*
+ * The stream that uses the most memory, of those that were noted and can give a
+ * packet up; no other uses twice as much. NULL: none can. On average this takes
+ * as long with many streams as with few.
+ */
+static struct stream *
+largest_user(struct session *s, uint64_t *to)
+{
+	struct session_udp *u = s->udp;
+	struct stream_udp *su;
+	unsigned power;
+
+	while (u->powers != 0) {
+		power = power_of(u->powers);
+		if (list_empty(&u->users[power])) {
+			u->powers &= ~(UINT64_C(1) << power);
+			continue;
+		}
+		su = list_first(&u->users[power], struct stream_udp, user_node);
+		if (note_user(su->stream, to) && su->power >= power)
+			return su->stream;
+	}
+	return NULL;
+}
+
 /* The transport: pieces arrive, and packets are lost. */
 
 /* Count the memory of pieces for the session, too. */
@@ -37,6 +107,7 @@ destroy(struct stream *t)
 		    STREAM_ARGS(t), t->intake.udp->gaps, t->intake.udp->lost,
 		    t->intake.udp->last.n, t->intake.udp->last.first);
 	t->session->udp->partial_bytes -= t->intake.udp->arrivals.partial_bytes;
+	list_del(&t->intake.udp->user_node);
 	arrivals_free(&t->intake.udp->arrivals);
 	free(t->intake.udp);
 	t->intake.udp = NULL;
@@ -89,19 +160,21 @@ is_short(const struct session *s)
 		   s->shard->config.memory, in_use(s), UDP_PIECE_MEMORY);
 }
 
-/* Give packets of T up until memory is free. False: it has none to give up, or
- * the time slice has expired: what was given up may free no memory yet. */
+/* Give packets up until memory is free. False: no stream can give any up, or
+ * the time slice has expired: what many give up may free no memory yet. */
 static bool
-give_packets_up(struct stream *t)
+give_packets_up(struct session *s)
 {
-	const struct session *s = t->session;
+	struct stream *t;
 	uint64_t to;
 
 	while (is_short(s)) {
-		if (!arrivals_victim(&t->intake.udp->arrivals, &to))
+		t = largest_user(s, &to);
+		if (t == NULL)
 			return false;
 		give_up(t, to, "memory");
 		(void)writer_write_ready(t);
+		(void)note_user(t, &to);
 		if (shard_is_late(s->shard))
 			return !is_short(s);
 	}
@@ -147,15 +220,16 @@ take_piece(struct stream *t, const struct udp_header *h)
 		h->payload, h->payload_len };
 	struct packet *whole;
 	enum arrived what;
-	uint64_t before;
+	uint64_t before, to;
 
-	if (!give_packets_up(t))
+	if (is_short(t->session) && !give_packets_up(t->session))
 		return UDP_memory;
 	before = a->partial_bytes;
 	what = arrivals_add(a, &f, clock_now_ns(), &whole);
 	recount(t, before);
 	if (whole != NULL && intake_data(t, whole) != OK)
 		what = ARRIVED_NOMEM;
+	(void)note_user(t, &to);
 	watch_gap(t);
 	return count_of(what);
 }
@@ -260,6 +334,7 @@ pass_gap(struct stream *t)
 		give_up(t, to, "the window is full");
 		return true;
 	}
+	(void)note_user(t, &to);
 	watch_gap(t);
 	return false;
 }
@@ -317,6 +392,8 @@ udp_stream_create(struct stream *t)
 	t->intake.udp = calloc(1, sizeof(*t->intake.udp));
 	if (t->intake.udp == NULL)
 		return E_NOMEM;
+	t->intake.udp->stream = t;
+	list_init(&t->intake.udp->user_node);
 	t->intake.transport = &udp_transport;
 	arrivals_init(&t->intake.udp->arrivals, &t->intake.reorder,
 	    &t->session->udp->config);
@@ -428,6 +505,8 @@ make(const struct session *s, const struct udp_open *q)
 	u->config.window =
 	    resends ? 0 : choose(q->window, UDP_WINDOW_DEFAULT, UDP_WINDOW_MAX);
 	u->config.timeout_ns = gap_timeout(q->gap_timeout_us);
+	for (unsigned i = 0; i < UDP_POWERS; i++)
+		list_init(&u->users[i]);
 	u->window_bytes = bytes;
 	u->max_packet = udp_packet_max(bytes);
 	if (u->max_packet > s->shard->config.max_packet_size)

@@ -55,11 +55,17 @@ struct stream;
 /* Packet numbers that are checked for one reply: 1 ms. Later holes are reported
  * when the earlier ones are filled. */
 #define UDP_STATUS_LOOKS 16384
+#define UDP_POWERS 64 /* of two, in a uint64_t */
+
 struct session_udp {
 	struct udp_token token;
 	struct arrivals_config config;
 	uint64_t window_bytes;
 	uint64_t max_packet;
+	/* Streams that can give a packet up, by the power of two of the memory
+	 * they use. Bit I of POWERS: users[I] may have some. */
+	struct list users[UDP_POWERS];
+	uint64_t powers;
 	uint64_t partial_bytes; /* memory of packets that lack pieces */
 	struct udp_counts counts;
 	uint64_t last_log;
@@ -68,14 +74,16 @@ struct session_udp {
 /* The additional part of a stream that uses UDP. */
 struct stream_udp {
 	struct arrivals arrivals;
-	uint64_t due_ns;   /* when the gap ends; 0: not known */
-	uint64_t due_next; /* the missing packet that DUE_NS is for */
+	struct stream *stream; /* its owner */
+	struct list user_node; /* session->udp->users */
+	unsigned power;	       /* its place there */
+	uint64_t due_ns;       /* when the gap ends; 0: not known */
+	uint64_t due_next;     /* the missing packet that DUE_NS is for */
 	uint64_t gaps, lost;
 	struct reorder_loss last;
 };
 
-/* UDP_OPEN (10001). The code of the reply says whether it succeeded. After
- * RELAY_NO_MEMORY the connection must be closed: some streams use UDP. */
+/* UDP_OPEN (10001). The code of the reply says whether it succeeded. */
 void udp_open(
     struct session *s, const struct udp_open *q, struct udp_open_reply *a);
 /* UDP_STATUS (10002): append the whole reply to OUT. */
