@@ -403,7 +403,7 @@ def watch_several():
               "by a pattern")
         equal(watched(url, "early", "db"), (
             ["box/early", "box/db"],
-            said + "waiting, and the other sessions are not shown before\n"),
+            said + "waiting; the other sessions are shown after it has one\n"),
             "with another")
         equal(watched(url, "box/[ed]*"), (["box/db"], said + "left out\n"),
               "found beside another")

@@ -104,14 +104,14 @@ def vacuum():
     """A dry run shows and changes nothing; then they go."""
     def case(fake, url):
         out, _ = run(url, "vacuum", "--dry-run")
-        check("Would go" in out and "2, 2.0 MiB" in out, out)
+        check("To delete" in out and "2, 2.0 MiB" in out, out)
         equal(len(fake.entries), 4, "nothing went")
         out, _ = run(url, "vacuum")
         check("Deleted" in out and "box/web-2026" in out, out)
         equal(len(fake.entries), 2, "two went")
         fake.is_slow = True
         out, err = run(url, "vacuum", "--dry-run")
-        check("and more" in out and "goes on" in err, out + err)
+        check("and more" in out and "continues" in err, out + err)
         equal(ask(url, "vacuum", "--dry-run")["dry_run"], True, "JSON")
     both(case)
 
@@ -182,7 +182,7 @@ def with_a_real_relay():
         looking.wait_until("the limit", lambda: re.search(
             r"^Limits +at most 300 KiB$", run(url, "status")[0], re.M))
         out, _ = run(url, "vacuum", "--dry-run")
-        check(re.search(r"^Would go +nothing$", out, re.M), out)
+        check(re.search(r"^To delete +nothing$", out, re.M), out)
         # The daemon looks itself, too, as soon as it may.
         run(url, "keep", "--no", "s1")
         run(url, "keep", "--no", "s2")

@@ -10,8 +10,8 @@
 
 #define UNIX_PREFIX "unix:"
 
-/* The part of U that is called WHICH, to OUT; empty where it is not there.
- * False: it does not fit. */
+/* Copy part WHICH of U to OUT; empty if there is none. False: it does not fit.
+ */
 static bool
 take_part(CURLU *u, CURLUPart which, char *out, size_t n)
 {
@@ -52,7 +52,7 @@ take_url(struct address *a, CURLU *u, bool is_short, const char **why)
 	size_t n;
 	int len;
 
-	*why = "it is too long";
+	*why = "the URL is too long";
 	if (!take_part(u, CURLUPART_SCHEME, scheme, sizeof(scheme)) ||
 	    !take_part(u, CURLUPART_HOST, host, sizeof(host)) ||
 	    !take_part(u, CURLUPART_PORT, port, sizeof(port)) ||
@@ -67,7 +67,7 @@ take_url(struct address *a, CURLU *u, bool is_short, const char **why)
 		path[n - 1] = '\0';
 	len = snprintf(a->base, sizeof(a->base), "%s://%s%s%s%s", scheme, host,
 	    port[0] == '\0' ? "" : ":", port, path);
-	*why = "it is too long";
+	*why = "the URL is too long";
 	if (len < 0 || (size_t)len >= sizeof(a->base))
 		return E_MALFORMED;
 	n = strlen(host);
@@ -105,7 +105,7 @@ address_parse(struct address *a, const char *text, const char **why)
 		*why = "the path of the socket is empty or too long";
 		return address_unix(a, text + strlen(UNIX_PREFIX));
 	}
-	*why = "it is too long";
+	*why = "the URL is too long";
 	if (snprintf(whole, sizeof(whole), "%s%s", is_short ? "http://" : "",
 		text) >= (int)sizeof(whole))
 		return E_MALFORMED;
@@ -113,7 +113,7 @@ address_parse(struct address *a, const char *text, const char **why)
 	*why = "out of memory";
 	if (u == NULL)
 		return E_NOMEM;
-	*why = "it is not http://HOST[:PORT] or unix:PATH";
+	*why = "not http://HOST[:PORT] or unix:PATH";
 	st = curl_url_set(u, CURLUPART_URL, whole, CURLU_NON_SUPPORT_SCHEME) ==
 		     CURLUE_OK
 		 ? take_url(a, u, is_short, why)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the relay's HTTP is: the value of --url. */
+/* The address of the relay's HTTP server: the value of --url. */
 #ifndef TOOLS_CTL_ADDRESS_H
 #define TOOLS_CTL_ADDRESS_H
 
@@ -13,15 +13,15 @@
 #define ADDRESS_HOST_MAX 256
 
 struct address {
-	char base[512]; /* what a path is put behind: no slash at its end */
+	char base[512]; /* paths are appended to it; has no slash at its end */
 	char unix_path[108];	     /* of a Unix socket; empty: TCP */
 	char host[ADDRESS_HOST_MAX]; /* without brackets; empty: Unix socket */
-	bool is_local; /* on this machine, as far as its name says */
+	bool is_local; /* its name or address is one of this machine */
 };
 
 /*
  * http://HOST[:PORT][/PATH], https:// likewise, HOST[:PORT], or unix:PATH. An
- * IPv6 address stands in brackets. E_MALFORMED: *WHY is a constant text.
+ * IPv6 address is in brackets. E_MALFORMED: *WHY is a constant text.
  */
 enum status address_parse(
     struct address *a, const char *text, const char **why) MUST_CHECK;

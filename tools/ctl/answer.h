@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Members of the relay's answers. One that is not there is 0, "" or NULL, since
- * other versions of the relay have more or fewer; one of another type makes the
- * answer wrong, which is looked at once, at the end. Any thread.
+ * Members of the relay's answers. A missing member is 0, "" or NULL: other
+ * versions of the relay have more or fewer. A member of another type makes the
+ * answer invalid, which is checked once, at the end. Any thread.
  */
 #ifndef TOOLS_CTL_ANSWER_H
 #define TOOLS_CTL_ANSWER_H
@@ -15,14 +15,15 @@ struct answer {
 	const char *wrong; /* the first member with another type; NULL: none */
 };
 
-/* O may be NULL: then nothing is there. Below 0 is another type. */
+/* O may be NULL: it has no members then. A negative number is of another type.
+ */
 uint64_t answer_number(struct answer *a, const json_t *o, const char *name);
-/* An integer will do, too. */
+/* May be an integer, too. */
 double answer_real(struct answer *a, const json_t *o, const char *name);
 bool answer_bool(struct answer *a, const json_t *o, const char *name);
 /* Borrowed from O. */
 const char *answer_text(struct answer *a, const json_t *o, const char *name);
-/* Borrowed from O. NULL: not there. */
+/* Borrowed from O. NULL: missing. */
 const json_t *answer_object(
     struct answer *a, const json_t *o, const char *name);
 const json_t *answer_array(struct answer *a, const json_t *o, const char *name);

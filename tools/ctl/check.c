@@ -115,8 +115,7 @@ check_lost_since(const char *file, const struct relay_status *s, uint64_t *lost)
 	return write_note(file, s);
 }
 
-/* The line: what is wrong, or what there is, and figures for the monitoring
- * system. */
+/* Print the line: reasons, state, and figures for the monitoring system. */
 static int
 print_verdict(const struct ctl *c, const struct check *k,
     const struct relay_status *s, uint64_t lost)
@@ -129,7 +128,7 @@ print_verdict(const struct ctl *c, const struct check *k,
 	const double free = status_disk_percent(s);
 
 	text_escape(reasons, sizeof(reasons), k->reasons);
-	/* A bar is where the figures begin. */
+	/* A bar begins the figures. */
 	for (char *p = reasons; (p = strchr(p, '|')) != NULL;)
 		*p = '/';
 	printf("TRACEPULSE %s - %s%s", words[k->verdict], reasons,

@@ -19,14 +19,13 @@ struct check {
 	char reasons[512]; /* of a verdict that is not OK */
 };
 
-/* What S is worth; LOST: packets since the last check, or since the relay's
- * start. */
+/* Judge S. LOST: packets since the last check, or since the relay started. */
 void check_judge(struct check *k, const struct ctl_options *o,
     const struct relay_status *s, uint64_t lost);
 
 /*
- * Packets lost since FILE was written, which is then written again. At the
- * first time it is none; after another start of the relay, all since then.
+ * Count the packets lost since FILE was written, and write FILE again. The
+ * first count is 0; after a restart of the relay, all losses since then count.
  * E_IO: with errno; E_MALFORMED: the file is not ours.
  */
 enum status check_lost_since(

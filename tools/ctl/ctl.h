@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands of tracepulse share. Main thread. */
+/* Shared by the commands of tracepulse. Main thread. */
 #ifndef TOOLS_CTL_CTL_H
 #define TOOLS_CTL_CTL_H
 
@@ -17,7 +17,7 @@
 
 struct ctl {
 	struct ctl_options options;
-	struct address admin; /* its admin socket, once it is asked */
+	struct address admin; /* the relay's admin socket, once it is in use */
 	struct fetch *fetch;
 	struct terminal terminal;
 };
@@ -27,24 +27,24 @@ struct ctl {
 #include "tools/ctl/commands.tbl.h"
 #undef COMMAND
 
-/* "tracepulse: ..." to standard error; returns CTL_FAILED. What is from a peer
- * must be escaped. */
+/* Print "tracepulse: ..." on standard error. Returns CTL_FAILED. Text from a
+ * peer must be escaped. */
 int ctl_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Print what fetch_error() says. Returns CTL_FAILED. */
 int ctl_fail_fetch(const struct ctl *c);
-/* J for scripts; returns the exit status. */
+/* Print J for scripts. Returns the exit status. */
 int ctl_print_json(const struct ctl *c, const json_t *j);
 
-/* P, or without memory the end of the program. */
+/* Returns P, unless it is NULL: ends the program for lack of memory. */
 void *ctl_memory(void *p);
-/* A text of the caller's, in printf's words. */
+/* Format as printf(3), into memory that the caller frees. */
 char *ctl_text(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* A line HOST/NAME, for scripts and completions; none for a name that must be
- * escaped, as nobody could type it. */
+/* Print a line HOST/NAME for scripts and completions, but no name that must be
+ * escaped: nobody could type it. */
 void ctl_print_name(const char *host, const char *name);
 
-/* A line "LABEL  text"; what is made of FMT is escaped, and cut at 1 KiB. */
+/* Print a line "LABEL  text"; the text is escaped and cut at 1 KiB. */
 void ctl_line(const struct ctl *c, const char *label, enum tone tone,
     const char *fmt, ...) PRINTF_LIKE(4, 5);
 

@@ -9,8 +9,8 @@
 #include "tools/ctl/fetch.h"
 #include "tools/ctl/text.h"
 
-/* A value, if it fits and has nothing but visible ASCII, since an id is sent
- * back; else nothing of it. */
+/* Copy a value, unless it does not fit or has other than visible ASCII: an id
+ * is sent back. */
 static void
 take_word(char *out, size_t room, const char *value)
 {
@@ -23,7 +23,7 @@ take_word(char *out, size_t room, const char *value)
 		memcpy(out, value, n + 1);
 }
 
-/* The event is there: an empty line came. */
+/* An empty line ends the event. */
 static bool
 dispatch(struct event_stream *e, event_fn *take, void *arg)
 {
@@ -42,7 +42,7 @@ dispatch(struct event_stream *e, event_fn *take, void *arg)
 	return goes_on && !e->is_bad;
 }
 
-/* LINE: ended by NUL (the HTML standard, "Server-sent events", 9.2.6). */
+/* LINE ends with a NUL (the HTML standard, "Server-sent events", 9.2.6). */
 static bool
 take_line(struct event_stream *e, char *line, event_fn *take, void *arg)
 {
@@ -67,7 +67,7 @@ take_line(struct event_stream *e, char *line, event_fn *take, void *arg)
 	return !e->is_bad;
 }
 
-/* The line is whole. */
+/* The line is complete. */
 static bool
 end_line(struct event_stream *e, event_fn *take, void *arg)
 {
@@ -121,10 +121,10 @@ event_stream_free(struct event_stream *e)
 	*e = (struct event_stream){ 0 };
 }
 
-/* Those that are told in words, and the members that stand before the rest. */
+/* Members that are shown in words. */
 static const char *const told[] = { "time", "id", "host", "name", "event",
 	"lost_packets", "cause", "why", "received_bytes", "duration_seconds",
-	/* Not worth a place in one line. */
+	/* Not shown. */
 	"received_packets", "written_bytes", "written_packets", "index_records",
 	"metadata_bytes", "lost_by_cause" };
 
@@ -146,7 +146,7 @@ put_escaped(const struct terminal *t, const char *before, const char *text)
 	free(escaped);
 }
 
-/* " name=value" of what was not told. */
+/* Print " name=value" for all other members. */
 static void
 put_rest(const struct terminal *t, const json_t *j)
 {

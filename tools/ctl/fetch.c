@@ -27,7 +27,7 @@ struct fetch {
 	const struct address *address;
 	unsigned timeout_ms;
 	CURL *curl;
-	char why[CURL_ERROR_SIZE]; /* curl's own words */
+	char why[CURL_ERROR_SIZE]; /* curl's message */
 	char error[512];
 	size_t header_bytes;
 	bool is_too_long;
@@ -37,10 +37,10 @@ struct fetch {
 	/* Of fetch_stream(). */
 	bool (*take)(const char *p, size_t n, void *arg);
 	void *take_arg;
-	bool is_taken; /* TAKE has enough */
+	bool is_taken; /* TAKE returned false */
 };
 
-/* Memory that jansson holds. */
+/* Bytes that jansson holds. */
 static size_t held;
 
 static void *
@@ -117,7 +117,7 @@ on_body(char *p, size_t size, size_t n, void *arg)
 	struct fetch *f = arg;
 
 	n *= size;
-	/* What an error says is text, even where events were asked for. */
+	/* The body of an error is text, even if events were requested. */
 	if (f->take != NULL && answer_code(f) == 200) {
 		f->is_taken = !f->take(p, n, f->take_arg);
 		return f->is_taken ? 0 : n;
@@ -147,7 +147,7 @@ set_options(struct fetch *f)
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, PROTOCOLS);
 	curl_easy_setopt(c, CURLOPT_USERAGENT, "tracepulse/" PACKAGE_VERSION);
-	/* A relay is asked directly, whatever http_proxy says for the rest. */
+	/* Ask a relay directly, whatever http_proxy says. */
 	curl_easy_setopt(c, CURLOPT_PROXY, "");
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)FETCH_CONNECT_MS);
 	curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -219,7 +219,7 @@ is_other_protocol(const struct fetch *f, CURLcode code)
 		   (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR));
 }
 
-/* The request did not come to its end. */
+/* The request was not completed. */
 static enum status
 failed(struct fetch *f, CURLcode code)
 {
@@ -249,7 +249,7 @@ failed(struct fetch *f, CURLcode code)
 		    where(f), strerror((int)os_error(f)));
 	else if (is_other_protocol(f, code))
 		set_error(f,
-		    "%s: another program answers here, and not by HTTP: %s",
+		    "%s: another program answers here, not by HTTP: %s",
 		    where(f), curl_easy_strerror(code));
 	else
 		set_error(f, "%s: %s", where(f),
@@ -275,7 +275,7 @@ perform(struct fetch *f, const char *path)
 	return curl_easy_perform(f->curl);
 }
 
-/* The body as an object; NULL: it is none, and WHY says what is wrong. */
+/* The body as an object; NULL: it is not one, see WHY. */
 static json_t *
 parse_body(const struct fetch *f, json_error_t *why)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to the relay's HTTP, and what comes back. The other side is not
- * trusted: everything that it can make long has a limit here. Main thread.
+ * HTTP requests to the relay, and their answers. The server is not trusted:
+ * whatever it can make long has a limit here. Main thread.
  */
 #ifndef TOOLS_CTL_FETCH_H
 #define TOOLS_CTL_FETCH_H
@@ -16,15 +16,15 @@
 
 /* One answer: 1,000 sessions are 1 MiB. */
 #define FETCH_BODY_MAX (16u << 20)
-/* What jansson may hold at a time: 16 MiB of text would be 100 times as much
- * if it were [[[[. 10,000 sessions are 40 MiB. */
+/* Memory of jansson: 16 MiB of text like [[[[ would take 100 times as much.
+ * 10,000 sessions take 40 MiB. */
 #define FETCH_JSON_MAX ((size_t)256 << 20)
-/* The lines before the body. */
+/* Bytes before the body. */
 #define FETCH_HEADERS_MAX (64u << 10)
-/* To connect; the whole time is the caller's. */
+/* To connect; the caller limits the whole request. */
 #define FETCH_CONNECT_MS 5000
-/* A stream of events is dead when nothing came for so long: the relay sends a
- * line each 15 s. */
+/* A stream of events is dead after this silence: the relay sends a line every
+ * 15 s. */
 #define FETCH_SILENCE_S 40
 
 struct fetch;
@@ -36,15 +36,15 @@ enum status fetch_begin(void) MUST_CHECK;
 struct fetch *fetch_create(const struct address *a, unsigned timeout_ms);
 void fetch_destroy(struct fetch *f); /* NULL is fine */
 
-/* While a request waits, IS_OVER is asked about once a second; when it says
- * yes, the request ends with E_LATER. */
+/* While a request waits, IS_OVER is called about once a second; when it returns
+ * true, the request ends with E_LATER. */
 void fetch_ask(struct fetch *f, bool (*is_over)(void *arg), void *arg);
 
 /*
- * GET of PATH, which begins with a slash: *OUT is an object, the caller's.
+ * GET of PATH, which begins with a slash: *OUT is an object of the caller's.
  * IS_POST: POST without a body. Not OK: fetch_error() says why. E_IO: no
  * answer; E_REFUSED: the relay answered with an error, E_NOENT: with 404;
- * E_MALFORMED: not what a relay answers; E_LIMIT: too long; E_LATER: see
+ * E_MALFORMED: not an answer of a relay; E_LIMIT: too long; E_LATER: see
  * fetch_ask().
  */
 enum status fetch_json(
@@ -52,20 +52,20 @@ enum status fetch_json(
 
 /*
  * GET of PATH, whose body goes to TAKE in pieces until the other side ends it
- * (OK), or TAKE answers false (E_LATER). LAST_ID: for the header Last-Event-ID;
- * empty: none. Others as above.
+ * (OK), or TAKE returns false (E_LATER). LAST_ID: the header Last-Event-ID;
+ * empty: none. Other failures as above.
  */
 enum status fetch_stream(struct fetch *f, const char *path, const char *last_id,
     bool (*take)(const char *p, size_t n, void *arg), void *arg) MUST_CHECK;
 
-/* What json_dumps() has made. */
+/* Free the result of json_dumps(). */
 void fetch_free_text(char *text);
 
-/* What was answered has a member MEMBER that is of another type, or is not
- * there: fetch_error() says so. Returns E_MALFORMED. */
+/* MEMBER of the answer has another type or is missing: sets fetch_error().
+ * Returns E_MALFORMED. */
 enum status fetch_refuse(struct fetch *f, const char *member);
 
-/* What went wrong last: one line, whose bytes can be shown on a terminal. */
+/* The last failure: one line, safe to show on a terminal. */
 const char *fetch_error(const struct fetch *f);
 
 #endif

@@ -9,7 +9,7 @@
 #include "tools/ctl/ctl.h"
 #include "tools/ctl/event.h"
 
-/* A relay that starts again is there after that time (RestartSec=2s). */
+/* A relay that restarts answers after this time (RestartSec=2s). */
 #define AGAIN_AFTER_S 2
 
 struct follower {
@@ -45,7 +45,7 @@ show_event(const struct event_stream *e, const char *data, void *arg)
 	}
 	json_decref(j);
 	f->n++;
-	/* Who reads a pipe wants it now. */
+	/* Readers of a pipe want it now. */
 	return fflush(stdout) == 0 &&
 	       (f->c->options.count == 0 || f->n < f->c->options.count);
 }
@@ -69,7 +69,7 @@ start_stream_again(struct follower *f)
 	memcpy(f->stream.id, id, sizeof(id));
 }
 
-/* Follow until it ends; CTL_OK: all that was asked for was shown. */
+/* Follow until the end; CTL_OK: all requested events were shown. */
 static int
 follow(struct follower *f)
 {
@@ -85,11 +85,12 @@ follow(struct follower *f)
 			return ctl_fail("invalid event from the relay");
 		if (st == E_LATER)
 			return CTL_OK;
-		/* A mistake, or a relay that never was there, does not mend. */
+		/* Do not retry after a wrong request, or if no relay ever
+		 * answered. */
 		if (!f->is_there || (st != OK && st != E_IO))
 			return ctl_fail_fetch(c);
-		fprintf(stderr, "tracepulse: the connection to the relay is "
-				"lost; trying again\n");
+		fprintf(stderr, "tracepulse: lost the connection to the relay; "
+				"trying again\n");
 		start_stream_again(f);
 		sleep(AGAIN_AFTER_S);
 	}

@@ -82,7 +82,8 @@ print_list(const struct ctl *c, const struct sessions *s)
 	table_print(&t, &to, 0, SIZE_MAX);
 	table_free(&t);
 	if (s->has_more)
-		fprintf(stderr, "tracepulse: there are more than these %zu\n",
+		fprintf(stderr,
+		    "tracepulse: only %zu sessions are shown, there are more\n",
 		    s->n);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse shows what a relay does, for people and for scripts. */
+/* tracepulse shows the state of a relay, for people and scripts. */
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@ static int (*const commands[])(struct ctl *c) = {
 #undef COMMAND
 };
 
-/* Was all written? A full disk is told at the end only. */
+/* Was everything written? A full disk may be reported only now. */
 static int
 end_output(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	(void)ctl_fail("standard output: the last lines could not be written");
+	(void)ctl_fail("cannot write to standard output");
 	return status == CTL_OK ? CTL_FAILED : status;
 }
 

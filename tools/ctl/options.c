@@ -171,7 +171,7 @@ unknown_command(const char *name)
 	    "unknown command \"%s\" (did you mean \"%s\"?)", name, hint);
 }
 
-/* WORDS, N of them: what is not an option. Of "help status" and "status --help"
+/* WORDS, N of them: what is not an option. In "help status" and "status --help"
  * the command is status. */
 static enum status
 help(char **words, int n)
@@ -199,7 +199,7 @@ take_words(struct ctl_options *o, char **words, int n)
 
 	if (operand == NULL && n > 1)
 		return complain(words[1], "unexpected argument");
-	/* --host may choose sessions, too. */
+	/* --host may select sessions, too. */
 	if (operand != NULL && n < 2 && o->host == NULL)
 		return complain(
 		    command_rows[o->command].name, "a SESSION is missing");
@@ -224,7 +224,7 @@ choose_url(struct ctl_options *o)
 							   : complain(url, why);
 }
 
-/* Are these options (bits) those of the command? */
+/* Does the command have these options (bits)? */
 static enum status
 fit_options(const struct ctl_options *o, uint32_t given)
 {
@@ -241,7 +241,7 @@ fit_options(const struct ctl_options *o, uint32_t given)
 	return OK;
 }
 
-/* What is behind "--" is not ours; the number of words before it. */
+/* Arguments after "--" are not ours. Returns the number of words before it. */
 static int
 cut_at_dashes(struct ctl_options *o, int argc, char **argv)
 {
@@ -293,7 +293,7 @@ ctl_options_parse(struct ctl_options *o, int argc, char **argv)
 	if (o->command == N_COMMANDS)
 		return unknown_command(argv[0]);
 	if (o->more != NULL && o->command != COMMAND_watch)
-		return complain("--", "only watch passes arguments on");
+		return complain("--", "only watch takes arguments after --");
 	st = fit_options(o, (uint32_t)words.given);
 	if (st == OK)
 		st = take_words(o, argv, n);

@@ -31,11 +31,11 @@ enum sort_key {
 extern const char *const sort_key_names[N_SORT_KEYS];
 
 struct ctl_options {
-	bool is_done; /* printed what was asked for: exit with status 0 */
+	bool is_done; /* help or version was printed: exit with status 0 */
 	enum ctl_command command; /* N_COMMANDS: none was recognised */
 	char *const *operands;
 	size_t n_operands;
-	char **more;	 /* behind "--", for babeltrace2; NULL at its end */
+	char **more;	 /* after "--", for babeltrace2; ends with NULL */
 	const char *url; /* NULL: the default */
 	struct address address;
 	unsigned timeout_ms;

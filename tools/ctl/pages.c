@@ -69,7 +69,7 @@ pages_fetch(struct fetch *f, const char *path, const char *name,
 
 	for (unsigned n = 1; st == OK && n < PAGES_MAX; n++) {
 		after = next_page(n == 1 ? *out : page);
-		/* One that leads nowhere would be asked for for ever. */
+		/* A page that names itself would be fetched forever. */
 		if (after == NULL ||
 		    (before != NULL && strcmp(after, before) == 0))
 			break;

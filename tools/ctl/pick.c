@@ -44,7 +44,7 @@ add(struct picked *p, const struct session *s, bool is_named)
 	p->all[p->n++] = (struct pick){ s, is_named };
 }
 
-/* An operand means ONE, and no live session. */
+/* An operand names ONE and no live session. */
 static int
 refuse(const struct ctl *c, const struct session *one)
 {
@@ -63,8 +63,8 @@ refuse(const struct ctl *c, const struct session *one)
 	    name, path);
 }
 
-/* Is there another session beside ONE that TEXT, a number, does not mean, but
- * that babeltrace2 would show with it? */
+/* Is there another session that babeltrace2 would show with ONE, but that TEXT,
+ * a number, does not name? */
 static bool
 has_other(const struct sessions *s, const struct session *one, const char *text)
 {
@@ -119,7 +119,7 @@ pick_one(const struct ctl *c, const struct sessions *s, const char *text,
 			 text_escape(escaped, sizeof(escaped), text));
 }
 
-/* All sessions are of the host that the user named. */
+/* Select all sessions of the host that the user named. */
 static int
 pick_all(const struct ctl *c, const struct sessions *s, struct picked *p)
 {
@@ -150,11 +150,12 @@ say_waiting(const struct picked *p, const struct session *one, bool is_left_out)
 	    text_escape(host, sizeof(host), one->host),
 	    text_escape(name, sizeof(name), one->name),
 	    is_left_out ? "left out"
-	    : p->n > 1	? "waiting, and the other sessions are not shown before"
-			: "waiting");
+	    : p->n > 1
+		? "waiting; the other sessions are shown after it has one"
+		: "waiting");
 }
 
-/* Leave out, and say, what has no application. */
+/* Report sessions without an application, and leave them out. */
 static void
 look_for_applications(const struct sessions *s, struct picked *p)
 {

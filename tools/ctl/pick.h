@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which live sessions tracepulse watch shows. Main thread. */
+/* The live sessions that tracepulse watch shows. Main thread. */
 #ifndef TOOLS_CTL_PICK_H
 #define TOOLS_CTL_PICK_H
 
@@ -16,13 +16,14 @@ struct picked {
 };
 
 /*
- * The open live sessions of S that the operands mean, or without operands all
- * of them. An operand is what session_is_called() takes, or else a pattern
+ * Select the open live sessions of S that the operands name, or all without
+ * operands. An operand is as in session_is_called(), or a pattern
  * (glob(7)) for NAME or HOST/NAME.
  *
- * Standard error says which have no application yet. As babeltrace2 shows
- * nothing of any before each has one, those that are not named are left out if
- * others have one. CTL_FAILED: the reason was printed. Free OUT->all.
+ * Sessions without an application are reported on standard error. babeltrace2
+ * shows nothing of any session before each has one, so those that are not named
+ * are left out if others have one. CTL_FAILED: the reason was printed. Free
+ * OUT->all.
  */
 int pick_sessions(const struct ctl *c, const struct sessions *s,
     struct picked *out) MUST_CHECK;

@@ -9,8 +9,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* What xterm and all that do as it does understand: another screen, no cursor,
- * lines are cut at the right. */
+/* Understood by xterm and its like: another screen, no cursor, lines are cut at
+ * the right. */
 #define BEGIN "\033[?1049h\033[?25l\033[?7l\033[2J"
 #define END "\033[?7h\033[?25h\033[?1049l"
 
@@ -67,7 +67,7 @@ on_stop(int number)
 static void
 on_size(int number)
 {
-	/* poll(2) returns, and the next picture has another size. */
+	/* poll(2) returns, and the next display has the new size. */
 }
 
 static void
@@ -133,7 +133,7 @@ screen_draw(const char *text, size_t n)
 	put("\033[J", 3);
 }
 
-/* Ctrl-Z: the shell gets its terminal, and we ours when we go on. */
+/* Ctrl-Z: restore the terminal for the shell until we continue. */
 static void
 stop_for_a_while(void)
 {
@@ -169,7 +169,7 @@ decode_key(const char *s, size_t n)
 	return 0;
 }
 
-/* A character, or all that a key sends at once. */
+/* Read a character, or all bytes of a key. */
 static int
 read_key(void)
 {
@@ -177,7 +177,7 @@ read_key(void)
 	ssize_t n = read(STDIN_FILENO, s, 1);
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	/* The terminal has gone. */
+	/* The terminal is gone. */
 	if (n <= 0) {
 		is_over = n == 0 || (errno != EINTR && errno != EAGAIN);
 		return 0;

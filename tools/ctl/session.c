@@ -10,7 +10,7 @@
 #include "tools/ctl/table.h"
 #include "tools/ctl/text.h"
 
-/* Of a name that means several, so many are shown. */
+/* Sessions that are listed for a name that several have. */
 #define CANDIDATES_MAX 20
 
 void
@@ -123,7 +123,7 @@ session_is_called(const struct session *s, const char *text)
 		   strcmp(text + n + 1, s->name) == 0);
 }
 
-/* Which there are, to standard error. */
+/* List the sessions of that name on standard error. */
 static void
 print_candidates(
     const struct ctl *c, const struct sessions *s, const char *text)
@@ -140,7 +140,7 @@ print_candidates(
 	struct table t;
 
 	table_begin(&t, columns, ARRAY_LEN(columns));
-	/* The newest first, as these are meant most often. */
+	/* The newest first: they are most likely the ones. */
 	for (size_t i = s->n; i-- > 0 && table_rows(&t) < CANDIDATES_MAX;)
 		if (session_is_called(&s->all[i], text))
 			table_add_object(&t, &a, s->all[i].json);

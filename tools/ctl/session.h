@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions, as the relay tells of them. Main thread. */
+/* Sessions, as the relay reports them. Main thread. */
 #ifndef TOOLS_CTL_SESSION_H
 #define TOOLS_CTL_SESSION_H
 
@@ -24,18 +24,18 @@ struct session {
 	uint64_t streams, viewers;
 	uint64_t received_bytes, received_packets, written_bytes, sent_bytes;
 	uint64_t held_bytes, lost_packets;
-	double rate; /* bytes/s since the last picture of top; below 0: not
-			known */
+	double
+	    rate; /* bytes/s since the last update of top; below 0: not known */
 };
 
 struct sessions {
 	json_t *answer;	     /* all pages in one */
 	struct session *all; /* by id */
 	size_t n;
-	bool has_more; /* than were asked for */
+	bool has_more; /* the relay has more */
 };
 
-/* From J, one session of an answer. */
+/* Read one session of an answer. */
 void session_read(struct session *s, struct answer *a, json_t *j);
 
 /* STATE: "active", "closed"; NULL: both. HOST: NULL: any. Fails as
@@ -45,9 +45,8 @@ enum status sessions_load(struct ctl *c, const char *state, const char *host,
 void sessions_free(struct sessions *s);
 
 /*
- * The one that TEXT means: its number, name, or HOST/NAME. Of several, the one
- * that is still open. *OUT points into S. False: it was said that there is
- * none, or which there are.
+ * Find the session that TEXT names: by number, name, or HOST/NAME. Of several,
+ * the one that is still open. *OUT points into S. False: a message was printed.
  */
 bool session_find(const struct ctl *c, const struct sessions *s,
     const char *text, const struct session **out) MUST_CHECK;
@@ -55,7 +54,7 @@ bool session_find(const struct ctl *c, const struct sessions *s,
 /* "live", "snapshot", or "disk". */
 const char *session_kind(const struct session *s);
 
-/* Does TEXT mean this one? */
+/* Does TEXT name this session? */
 bool session_is_called(const struct session *s, const char *text);
 
 #endif

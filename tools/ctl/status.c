@@ -9,7 +9,7 @@
 #include "tools/ctl/ctl.h"
 #include "tools/ctl/text.h"
 
-/* A disk that is full after a longer time is not worth a word. */
+/* Do not report a disk that will be full later than this. */
 #define FULL_SOON_S (30.0 * 86400)
 
 static void
@@ -56,7 +56,7 @@ read_totals(struct relay_status *s, struct answer *a, const json_t *j)
 	s->sent_bytes = answer_number(a, totals, "sent_bytes_total");
 	s->lost_packets = answer_sum(a, totals, "lost_packets_total");
 	s->lost_by_cause = answer_object(a, totals, "lost_packets_total");
-	/* Relays before do not say it. */
+	/* Older relays do not report it. */
 	s->cut_sessions = json_integer_value(
 	    json_object_get(totals, "sessions_cut"));
 	s->received_rate = answer_real(a, rates, "received_bytes_per_second");
@@ -186,7 +186,7 @@ print_losses(const struct ctl *c, const struct relay_status *s)
 	    causes, text_per_second(rate, s->lost_rate));
 }
 
-/* Their tracers did not notice: somebody has to do something. */
+/* The tracers did not notice: the user has to act. */
 static void
 print_cut(const struct ctl *c, const struct relay_status *s)
 {
@@ -246,7 +246,7 @@ print_disk(const struct ctl *c, const struct relay_status *s)
 	    is_soon ? text_duration(when, s->full_in) : "", s->output);
 }
 
-/* "NAME HOST:PORT", or "NAME unix:PATH", of those that listen. */
+/* Print "NAME HOST:PORT" or "NAME unix:PATH" of each listener. */
 static void
 print_ports(const struct ctl *c, const struct relay_status *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the relay says of itself: /api/v1/status. Main thread. */
+/* The state of the relay: /api/v1/status. Main thread. */
 #ifndef TOOLS_CTL_STATUS_H
 #define TOOLS_CTL_STATUS_H
 
@@ -43,11 +43,10 @@ struct relay_status {
 enum status status_load(struct ctl *c, struct relay_status *s) MUST_CHECK;
 void status_free(struct relay_status *s);
 
-/* Free disk; below 0: not known. */
+/* Free space of the disk; below 0: not known. */
 double status_disk_percent(const struct relay_status *s);
 
-/* A line with the limits of what is stored, as the relay tells them; none is no
- * line. */
+/* Print a line with the limits of stored traces, if there are any. */
 void status_print_limits(const struct ctl *c, const json_t *limits);
 
 /* "gap 3, write 1"; BY_CAUSE may be NULL. It is not escaped. */

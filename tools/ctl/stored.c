@@ -12,7 +12,7 @@
 #include "tools/ctl/table.h"
 #include "tools/ctl/text.h"
 
-/* A vacuum deletes thousands of files before it answers. */
+/* A vacuum may delete thousands of files before the answer. */
 #define VACUUM_MS (10u * 60 * 1000)
 
 static void
@@ -88,7 +88,7 @@ print_stored_names(const json_t *all)
 	return CTL_OK;
 }
 
-/* NAME and TEXT of the query: "host" or "path", and what it is. */
+/* Fetch the stored traces; NAME and TEXT: "host" or "path", and its value. */
 static enum status
 load_stored(
     const struct ctl *c, const char *name, const char *text, json_t **out)
@@ -134,7 +134,7 @@ command_stored(struct ctl *c)
 	return status;
 }
 
-/* From here on requests go to the admin socket. */
+/* Send further requests to the admin socket. */
 static int
 go_to_admin(struct ctl *c, unsigned timeout_ms)
 {
@@ -142,8 +142,9 @@ go_to_admin(struct ctl *c, unsigned timeout_ms)
 	enum status st;
 
 	if (!c->options.address.is_local)
-		return ctl_fail("this is done on the relay's own machine, by "
-				"who may use its admin socket");
+		return ctl_fail(
+		    "run this on the relay's own machine, as a user "
+		    "with access to its admin socket");
 	if (status_load(c, &s) != OK)
 		return ctl_fail_fetch(c);
 	st = address_unix(&c->admin, s.admin_socket);
@@ -177,7 +178,7 @@ print_deleted(struct ctl *c, const json_t *j)
 	ctl_line(c, "Disk", TONE_PLAIN, "traces take %s, %s are free",
 	    text_bytes(text, answer_number(&a, j, "use_bytes")),
 	    text_bytes(free, answer_number(&a, j, "free_bytes")));
-	what = answer_bool(&a, j, "dry_run") ? "Would go" : "Deleted";
+	what = answer_bool(&a, j, "dry_run") ? "To delete" : "Deleted";
 	if (n == 0)
 		ctl_line(c, what, TONE_HEAD, "nothing");
 	else
@@ -189,8 +190,9 @@ print_deleted(struct ctl *c, const json_t *j)
 	if (answer_bool(&a, j, "has_more"))
 		fprintf(c->terminal.out, "and more\n");
 	if (json_is_false(json_object_get(j, "done")))
-		fprintf(stderr, "tracepulse: the relay goes on with it; see "
-				"tracepulse events\n");
+		fprintf(stderr,
+		    "tracepulse: the relay continues; see tracepulse "
+		    "events\n");
 	return check_answer(c, &a);
 }
 
@@ -225,7 +227,7 @@ is_stored_as(struct answer *a, const json_t *j, const char *text)
 		   strcmp(text + n + 1, name) == 0);
 }
 
-/* Those that TEXT means, as an array of their own; NULL: no memory. */
+/* The traces that TEXT names, as a new array. */
 static json_t *
 choose_stored(struct answer *a, const json_t *all, const char *text)
 {
@@ -238,7 +240,7 @@ choose_stored(struct answer *a, const json_t *all, const char *text)
 	return chosen;
 }
 
-/* Keep one; the answer, or NULL: it was said why not. */
+/* Keep one trace. Returns the answer; NULL: a message was printed. */
 static json_t *
 keep_one(struct ctl *c, const char *path)
 {

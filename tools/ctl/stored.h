@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is on the relay's disk. Main thread. */
+/* Traces on the relay's disk. Main thread. */
 #ifndef TOOLS_CTL_STORED_H
 #define TOOLS_CTL_STORED_H
 
@@ -7,8 +7,8 @@
 
 #include "tools/ctl/ctl.h"
 
-/* Does the relay say that no trace is stored at PATH any more? False also if it
- * does not say. */
+/* Does the relay report that no trace is stored at PATH any more? False if it
+ * is not known. */
 bool stored_is_gone(const struct ctl *c, const char *path) MUST_CHECK;
 
 #endif

@@ -138,7 +138,7 @@ table_rows(const struct table *t)
 	return t->n_cells / t->n_columns;
 }
 
-/* The widths that the rows ask for. */
+/* The widths that the rows need. */
 static void
 measure(const struct table *t, size_t first, size_t end, unsigned *widths)
 {
@@ -164,7 +164,7 @@ sum_of(const unsigned *widths, unsigned n)
 	return sum == 0 ? 0 : sum - (unsigned)strlen(BETWEEN);
 }
 
-/* One column narrower. False: none can be. */
+/* Make one column narrower. False: none can be. */
 static bool
 make_narrower(const struct table *t, unsigned *widths)
 {
@@ -181,7 +181,7 @@ make_narrower(const struct table *t, unsigned *widths)
 	return true;
 }
 
-/* One column less. False: all that are left must be there. */
+/* Leave out one column. False: all that are left are needed. */
 static bool
 leave_out(const struct table *t, unsigned *widths)
 {
@@ -212,7 +212,7 @@ fit(const struct table *t, const struct terminal *to, size_t first, size_t end,
 			continue;
 		if (!leave_out(t, widths))
 			return;
-		/* What is left may have room again. */
+		/* The others may have enough space now. */
 		for (unsigned c = 0; c < t->n_columns; c++)
 			widths[c] = widths[c] == 0 ? 0 : full[c];
 	}
@@ -248,7 +248,7 @@ put_cell(const struct terminal *to, enum tone tone, const char *text,
 		put_blanks(to, blanks);
 }
 
-/* ROW: its cells; NULL: the heads. */
+/* Print the cells at ROW; NULL: the heads. */
 static void
 put_row(const struct table *t, const struct terminal *to,
     const unsigned *widths, const struct table_cell *row)

@@ -26,7 +26,7 @@ enum column_kind {
 
 struct table;
 
-/* Adds the cell of a column: of MEMBER of the object J, in most cases. */
+/* Adds a cell, usually from MEMBER of the object J. */
 typedef void table_cell_fn(
     struct table *t, struct answer *a, const json_t *j, const char *member);
 
@@ -60,9 +60,9 @@ void table_add(struct table *t, enum tone tone, const char *text);
 void table_addf(struct table *t, enum tone tone, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* A row: the cells of all columns, from the object J. */
+/* Add a row for the object J. */
 void table_add_object(struct table *t, struct answer *a, const json_t *j);
-/* A row for each object of LIST. */
+/* Add a row for each object of LIST. */
 void table_add_list(struct table *t, struct answer *a, const json_t *list);
 table_cell_fn table_cell_text, table_cell_number, table_cell_bytes,
     table_cell_time, table_cell_duration, table_cell_lost;

@@ -10,7 +10,7 @@
 
 #define COLUMNS_LIMIT 10000
 
-/* A variable that says a size; 0: it does not. */
+/* The size in an environment variable; 0: none. */
 static unsigned
 size_from(const char *variable)
 {
@@ -35,7 +35,7 @@ terminal_measure(struct terminal *t)
 		t->columns = w.ws_col > 0 ? w.ws_col : t->columns;
 		t->rows = w.ws_row > 0 ? w.ws_row : t->rows;
 	}
-	/* A serial line does not say. */
+	/* A serial line has no size. */
 	t->columns = t->columns > 0 ? t->columns : 80;
 	t->rows = t->rows > 0 ? t->rows : 24;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where output goes: how wide it is, and whether it has colours. Main thread.
+/* The output: its width, and whether it has colours. Main thread.
  */
 #ifndef TOOLS_CTL_TERMINAL_H
 #define TOOLS_CTL_TERMINAL_H
@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* How something is shown where there are colours. Never the only way in which
- * it is said. */
+/* How text is shown if there are colours. Text never depends on its colour. */
 enum tone { TONE_PLAIN, TONE_HEAD, TONE_GOOD, TONE_WARNING, TONE_BAD };
 
 struct terminal {
@@ -19,12 +18,13 @@ struct terminal {
 };
 
 /* Standard output. Colours: on a terminal that is not "dumb", without NO_COLOR
- * (https://no-color.org). COLUMNS and LINES are for what is none. */
+ * (https://no-color.org). COLUMNS and LINES are used if it is not a terminal.
+ */
 void terminal_open(struct terminal *t);
-/* Its size may have changed. */
+/* Read the size again. */
 void terminal_measure(struct terminal *t);
 
-/* TEXT as it is, in that tone. */
+/* Print TEXT as it is, in that tone. */
 void terminal_put(const struct terminal *t, enum tone tone, const char *text);
 
 #endif

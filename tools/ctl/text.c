@@ -65,7 +65,7 @@ text_escape(char *out, size_t n, const char *s)
 char *
 text_escaped(const char *s)
 {
-	/* A byte becomes 4 at most; the two of a character \u00a0, 6. */
+	/* A byte becomes at most 4; the two of a character like \u00a0, 6. */
 	const size_t n = strlen(s) * 4 + 1;
 	char *out = ctl_memory(malloc(n));
 
@@ -141,7 +141,7 @@ text_bytes(char out[TEXT_UNIT_MAX], uint64_t n)
 char *
 text_rate(char out[TEXT_UNIT_MAX], double n)
 {
-	/* Below a byte per second nothing comes. */
+	/* Less than a byte per second counts as nothing. */
 	return with_unit(out,
 	    !isfinite(n) || n < 1 ? 0
 	    : n < 1e18		  ? n

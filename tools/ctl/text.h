@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text for people: names that come from peers, made harmless for a terminal,
- * and numbers with their units. Any thread, after setlocale().
+ * Text for people: names from peers, escaped for a terminal, and numbers with
+ * units. Any thread, after setlocale().
  */
 #ifndef TOOLS_CTL_TEXT_H
 #define TOOLS_CTL_TEXT_H
@@ -9,35 +9,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What fits every number below, with its unit. */
+/* Enough for every number below, with its unit. */
 #define TEXT_UNIT_MAX 32
 
 /*
- * S, which should be UTF-8, to OUT of N bytes, as it can be shown in one line:
- * what controls a terminal or turns the direction of writing is shown as \x1b
- * or \u202e, and so is what the locale cannot show; bytes that are no UTF-8 as
- * \xff; a backslash stays. What does not fit is cut off. Returns OUT.
+ * Copy S, which should be UTF-8, to OUT of N bytes so that it can be shown in
+ * one line: characters that control a terminal, change the direction of writing
+ * or are not in the locale become \x1b or \u202e, bytes that are not UTF-8
+ * \xff; a backslash stays. Text that does not fit is cut off. Returns OUT.
  */
 char *text_escape(char *out, size_t n, const char *s);
-/* The same in memory of its own, which is the caller's. */
+/* The same, in memory that the caller frees. */
 char *text_escaped(const char *s);
-/* Control bytes of S become question marks. */
+/* Replace control bytes of S by question marks. */
 void text_make_plain(char *s);
 
-/* Columns that S, which text_escape() made, takes on a terminal. */
+/* Columns of S, a result of text_escape(), on a terminal. */
 unsigned text_width(const char *s);
-/* How many bytes at the start of S take at most COLUMNS. */
+/* The number of bytes at the start of S that take at most COLUMNS. */
 size_t text_fit(const char *s, unsigned columns);
 
 /* "0 B", "1.5 KiB", "123 MiB": three figures, powers of 1024. Each returns
  * OUT. */
 char *text_bytes(char out[TEXT_UNIT_MAX], uint64_t n);
-/* The same per second; N below 0 or none at all is 0. */
+/* The same per second; 0 if N is negative or not a number. */
 char *text_rate(char out[TEXT_UNIT_MAX], double n);
-/* N per second, of things that are counted: "0", "0.1", "1.8", "25". What is
- * above 0 is never shown as 0. */
+/* N per second, of counted things: "0", "0.1", "1.8", "25". A number above 0 is
+ * never shown as 0. */
 char *text_per_second(char out[TEXT_UNIT_MAX], double n);
-/* "1 packet", "2 packets": N of what ONE names, in 9 letters at most. */
+/* "1 packet", "2 packets"; ONE has at most 9 letters. */
 char *text_count(char out[TEXT_UNIT_MAX], uint64_t n, const char *one);
 /* "45s", "12m 30s", "4h 05m", "3d 04h" */
 char *text_duration(char out[TEXT_UNIT_MAX], double seconds);

@@ -19,15 +19,15 @@
 /* Lines above the table, and below it. */
 #define LINES_ABOVE 6
 #define LINES_BELOW 1
-/* Thousands of sessions cost the relay time: it is not asked for more than this
- * part of the time. */
+/* Thousands of sessions cost the relay time: its answers may take at most one
+ * in this many parts of the time. */
 #define ASK_PART 4
 
 struct top {
 	struct ctl *c;
 	bool is_screen, is_over;
 	enum sort_key key;
-	size_t first; /* row that is shown at the top */
+	size_t first; /* first row that is shown */
 	struct relay_status status;
 	struct sessions now;
 	uint64_t asked_ns; /* when NOW was; 0: never */
@@ -67,7 +67,7 @@ top_rates(struct sessions *now, const struct sessions *before, uint64_t ns)
 
 		while (k < before->n && before->all[k].id < s->id)
 			k++;
-		/* All that a new one has came since then. */
+		/* A new session received everything since then. */
 		if (k == before->n || before->all[k].id != s->id)
 			s->rate = (double)s->received_bytes * NS_PER_S /
 				  (double)ns;
@@ -78,7 +78,7 @@ top_rates(struct sessions *now, const struct sessions *before, uint64_t ns)
 	}
 }
 
-/* Of what is sorted by; the most first. */
+/* The value to sort by. */
 static double
 value_of(const struct session *s, enum sort_key key)
 {
@@ -158,7 +158,7 @@ is_ending(const struct top *t)
 	return t->is_over || (t->is_screen && screen_is_over());
 }
 
-/* While the relay is waited for, keys count, too. */
+/* Keys also work while the relay is waited for. */
 static bool
 is_top_over(void *arg)
 {
@@ -196,7 +196,7 @@ ask(struct top *t)
 	t->now = now;
 }
 
-/* One line, cut at the edge of the terminal. */
+/* Print one line, cut at the edge of the terminal. */
 static void PRINTF_LIKE(3, 4)
     put_line(const struct terminal *to, enum tone tone, const char *fmt, ...)
 {
@@ -252,7 +252,7 @@ put_summary(const struct top *t, const struct terminal *to)
 	putc('\n', to->out);
 }
 
-/* The part of the table that there is room for. */
+/* Print the part of the table that fits. */
 static void
 put_sessions(struct top *t, const struct terminal *to)
 {
@@ -299,7 +299,7 @@ draw(struct top *t)
 		    "a age, n name; q quit",
 		    sort_key_names[t->key]);
 		fclose(to.out);
-		/* No line behind the last, which would move all up. */
+		/* No newline after the last line: it would scroll. */
 		screen_draw(text, n > 0 ? n - 1 : 0);
 		free(text);
 	} else {
@@ -307,7 +307,7 @@ draw(struct top *t)
 	}
 }
 
-/* Until the next picture is due; keys draw at once. */
+/* Wait until the next update is due; a key redraws at once. */
 static void
 wait_for_next(struct top *t, uint64_t until)
 {
@@ -336,8 +336,8 @@ static int
 run(struct top *t)
 {
 	const struct ctl_options *o = &t->c->options;
-	/* Without a screen, one picture is what a script wants; rates need a
-	 * time before it. */
+	/* Without a screen a script wants one table, after a time in which
+	 * rates are measured. */
 	const uint64_t count = t->is_screen || o->count > 0 ? o->count : 1;
 	bool is_second = false;
 	uint64_t begin, n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What top computes of two answers. Any thread. */
+/* Computed by top from two answers. Any thread. */
 #ifndef TOOLS_CTL_TOP_H
 #define TOOLS_CTL_TOP_H
 
@@ -8,13 +8,13 @@
 #include "tools/ctl/options.h"
 #include "tools/ctl/session.h"
 
-/* The rates of NOW, which was asked for NS after BEFORE; 0: there was none.
- * Both are in the order of their ids. */
+/* Set the rates of NOW, requested NS after BEFORE; 0: there is no BEFORE. Both
+ * are in the order of their ids. */
 void top_rates(
     struct sessions *now, const struct sessions *before, uint64_t ns);
 
-/* The sessions by KEY, the most first, by name the first first. The array is
- * the caller's. */
+/* The sessions sorted by KEY, the largest first, or by name. The caller frees
+ * the array. */
 const struct session **top_order(const struct sessions *s, enum sort_key key);
 
 #endif

@@ -61,13 +61,13 @@ watch_url(char out[WATCH_URL_MAX], const struct address *a, const char *listens,
 	*why = "the relay has no live port";
 	if (port == 0 || port > UINT16_MAX)
 		return E_NOENT;
-	*why = "its live port is for viewers on the relay's own machine "
-	       "(--live-port there lets others in)";
+	*why = "the relay accepts viewers on its own machine only (see its "
+	       "option --live-port)";
 	if (!a->is_local && is_loopback(listens))
 		return E_REFUSED;
-	/* Through a tunnel the relay of another machine seems to be here. */
-	*why = "it says that it listens for viewers on an address that is not "
-	       "this machine's: name the relay's machine by --url";
+	/* Through a tunnel a remote relay seems to be local. */
+	*why = "the relay listens for viewers on an address that is not "
+	       "this machine's: name its machine by --url";
 	if (a->is_local && !is_any(listens) && listens[0] != '\0') {
 		if (strchr(listens, ':') == NULL && !is_loopback(listens) &&
 		    !is_own(listens))
@@ -76,17 +76,17 @@ watch_url(char out[WATCH_URL_MAX], const struct address *a, const char *listens,
 	}
 	if (strchr(host, ':') != NULL && a->is_local && is_any(listens))
 		host = "localhost";
-	*why = VIEWER " knows no IPv6: name the relay by --url in another way, "
-		      "or let it listen for viewers on IPv4, too";
+	*why = VIEWER " does not support IPv6: give another address by --url, "
+		      "or let the relay listen for viewers on IPv4";
 	if (strchr(host, ':') != NULL)
 		return E_REFUSED;
 	n = snprintf(out, WATCH_URL_MAX, "net://%s:%u/host/%s/%s", host, port,
 	    s->host, s->name);
-	*why = "its name is too long";
+	*why = "the name of the session is too long";
 	return n < 0 || n >= WATCH_URL_MAX ? E_LIMIT : OK;
 }
 
-/* WORD as a shell would take it; it is escaped by the caller. */
+/* Print WORD quoted for a shell; the caller has escaped it. */
 static void
 print_word(const char *word)
 {
@@ -129,8 +129,8 @@ start_viewer(const struct ctl *c, char **words)
 	return CTL_OK;
 }
 
-/* As --params has it, where a string is written as in C. It ends with its
- * session, as -i does. */
+/* The value of --params, in which strings are written as in C. The viewer ends
+ * with the session, as with -i. */
 static char *
 params_of(const char *url)
 {
@@ -150,7 +150,7 @@ params_of(const char *url)
 	return out;
 }
 
-/* One session, as people type it; several are a component each. */
+/* One session by -i, as people type it; of several each is a component. */
 static int
 watch_urls(const struct ctl *c, char **urls, size_t n)
 {
