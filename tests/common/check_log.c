@@ -62,10 +62,11 @@ static const struct {
 	{ "cut \xe2\x82", "info cut \\xe2\\x82\n" },
 };
 
+EACH_TEST(capture_stderr, NULL)
+
 TEST_ROWS(one_event_is_one_clean_line_in_one_write, ARRAY_LEN(cases))
 {
 	log_set_level(LOG_INFO);
-	capture_stderr();
 	log_info("%s", cases[_i].detail);
 	ck_assert_str_eq(captured(), cases[_i].want);
 	ck_assert_str_eq(captured(), "");
@@ -103,7 +104,6 @@ TEST_ROWS(json_is_one_object_a_line, ARRAY_LEN(objects))
 	log_set_level(LOG_INFO);
 	log_set_json(true);
 	clock_freeze(NS_PER_S, 1);
-	capture_stderr();
 	log_info("%s", objects[_i].detail);
 	ck_assert_int_eq(strncmp(captured(), start, strlen(start)), 0);
 	ck_assert_str_eq(line + strlen(start), objects[_i].want);
@@ -115,7 +115,6 @@ TEST(long_json_is_closed)
 	size_t n;
 
 	log_set_json(true);
-	capture_stderr();
 	memset(detail, '\n', sizeof(detail));
 	memcpy(detail, "peer=", 5);
 	detail[sizeof(detail) - 1] = '\0';
@@ -148,7 +147,6 @@ TEST(a_file_may_take_the_place_of_stderr)
 	unlink(path);
 	umask(022);
 	clock_freeze(NS_PER_S, 1);
-	capture_stderr();
 	ck_assert_int_eq(log_open("/nonexistent/log"), E_IO);
 	ck_assert_ptr_nonnull(strstr(captured(), "log file /nonexistent/log"));
 	log_set_level(LOG_NOTICE);
@@ -173,7 +171,6 @@ TEST(a_file_may_take_the_place_of_stderr)
 
 TEST(a_full_disk_loses_lines_and_says_so)
 {
-	capture_stderr();
 	log_set_level(LOG_NOTICE);
 	ck_assert_int_eq(log_open("/dev/full"), OK);
 	log_leave_stderr();
@@ -189,7 +186,6 @@ TEST(the_journal_gets_priorities)
 
 	log_set_level(LOG_DEBUG);
 	ck_assert_int_eq(setenv("JOURNAL_STREAM", "1:1", 1), 0);
-	capture_stderr();
 	ck_assert(!log_look_at_stderr(true));
 	log_warn("x");
 	ck_assert_str_eq(captured(), "warning x\n");
@@ -211,7 +207,6 @@ TEST(lines_above_the_level_are_dropped)
 	static const char *const names[] = { "error x\n", "warning x\n",
 		"notice x\n", "info x\n", "debug x\n" };
 
-	capture_stderr();
 	for (int max = LOG_ERROR; max <= LOG_DEBUG; max++) {
 		log_set_level((enum log_level)max);
 		for (int l = LOG_ERROR; l <= LOG_DEBUG; l++) {
@@ -242,7 +237,6 @@ TEST_ROWS(long_lines_are_cut_between_characters, ARRAY_LEN(fillers))
 
 	for (size_t i = 0; i + k < sizeof(detail); i += k)
 		memcpy(detail + i, fillers[_i], k);
-	capture_stderr();
 	log_warn("%s", detail);
 	n = strlen(captured());
 	ck_assert_uint_le(n, LOG_LINE_MAX);
@@ -254,7 +248,6 @@ TEST_ROWS(long_lines_are_cut_between_characters, ARRAY_LEN(fillers))
 
 TEST(errno_is_told_and_kept)
 {
-	capture_stderr();
 	errno = ENOSPC;
 	log_errno(LOG_WARN, "append at %d", 5);
 	ck_assert_int_eq(errno, ENOSPC);
@@ -269,7 +262,6 @@ TEST(errno_is_told_and_kept)
 TEST_SIGNAL(first_error_aborts_when_asked_to, SIGABRT)
 {
 	log_set_abort_on_error(true);
-	capture_stderr();
 	log_warn("not yet");
 	ck_assert_str_eq(captured(), "warning not yet\n");
 	log_error("now");
@@ -277,7 +269,6 @@ TEST_SIGNAL(first_error_aborts_when_asked_to, SIGABRT)
 
 TEST(errors_do_not_abort_unasked)
 {
-	capture_stderr();
 	log_error("x");
 	ck_assert_str_eq(captured(), "error x\n");
 }
@@ -404,7 +395,6 @@ flood(enum log_level level, unsigned n)
 TEST(each_level_has_a_limit_of_lines_about_peers)
 {
 	log_set_level(LOG_INFO);
-	capture_stderr();
 	clock_freeze(NS_PER_S, 0);
 	ck_assert_uint_eq(flood(LOG_INFO, 1000), LOG_PEER_LINES);
 	ck_assert_uint_eq(flood(LOG_WARN, 1000), LOG_PEER_LINES);
@@ -426,7 +416,6 @@ TEST(each_level_has_a_limit_of_lines_about_peers)
 TEST(suppressed_lines_are_reported_once)
 {
 	log_set_level(LOG_INFO);
-	capture_stderr();
 	clock_freeze(NS_PER_S, 0);
 	log_report_suppressed();
 	ck_assert_str_eq(captured(), "");

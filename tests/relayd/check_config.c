@@ -89,7 +89,7 @@ shown(enum option_id id)
 	return text;
 }
 
-EACH_TEST(NULL, scratch_close)
+EACH_TEST(set_up, scratch_close)
 
 TEST(what_is_said_later_counts)
 {
@@ -106,7 +106,6 @@ TEST(what_is_said_later_counts)
 	};
 	const char *args = "";
 
-	set_up();
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_int_eq(got.from[OPT_MAX_VIEWERS].kind, ORIGIN_DEFAULT);
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -137,7 +136,6 @@ TEST(what_is_said_later_counts)
 
 TEST(other_files_are_left_alone)
 {
-	set_up();
 	scratch_write("etc/relayd.conf.d/x.conf~", "[relayd]\nbogus=1\n");
 	scratch_write("etc/relayd.conf.d/.hidden.conf", "[relayd]\nbogus=1\n");
 	scratch_write("etc/relayd.conf.d/README", "hello\n");
@@ -297,7 +295,6 @@ TEST_ROWS(a_file_says_what_it_says, ARRAY_LEN(files))
 {
 	char path[PATH_MAX];
 
-	set_up();
 	snprintf(path, sizeof(path), "%s", scratch_path("own"));
 	scratch_write("own", files[_i].text);
 	capture();
@@ -324,7 +321,6 @@ TEST(a_line_may_hold_a_path)
 	static char text[3 * PATH_MAX];
 	char *end = text + sprintf(text, "[relayd]\noutput=/");
 
-	set_up();
 	memset(end, 'x', 180);
 	write_bytes("own", text, strlen(text));
 	ck_assert_int_eq(parse_args("-f @own"), OK);
@@ -344,7 +340,6 @@ TEST(a_line_may_hold_a_path)
 
 TEST(a_file_that_is_asked_for_must_be_readable)
 {
-	set_up();
 	capture();
 	ck_assert_int_eq(parse_args("-f @missing"), E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(captured(), "missing: No such file"));
@@ -359,7 +354,6 @@ TEST(a_file_that_is_asked_for_must_be_readable)
 
 TEST(variables_are_settings)
 {
-	set_up();
 	capture();
 	setenv("TRACEPULSE_DAEMONIZE", "yes", 1);
 	setenv("TRACEPULSE_MAX_MEMORY", "2M", 1);
@@ -386,7 +380,6 @@ TEST(variables_are_settings)
 
 TEST(old_variables_stand_between_file_and_command_line)
 {
-	set_up();
 	scratch_write("own", "[relayd]\ndisallow-clear=yes\n"
 			     "working-directory=/file\n");
 	ck_assert_int_eq(parse_args("-f @own"), OK);
@@ -404,7 +397,6 @@ TEST(old_variables_stand_between_file_and_command_line)
 
 TEST(a_count_of_v_begins_anew_on_the_command_line)
 {
-	set_up();
 	scratch_write("own", "[relayd]\nverbose=3\n"
 			     "group-output-by-session=yes\n");
 	ck_assert_int_eq(parse_args("-f @own -v -v"), OK);
@@ -418,7 +410,6 @@ TEST(set_uid_trusts_no_variable_that_names_files)
 {
 	if (geteuid() != 0)
 		return;
-	set_up();
 	ck_assert_int_eq(chmod(scratch_path(""), 0755), 0);
 	ck_assert_int_eq(setresuid(65534, 0, 0), 0);
 	setenv("TRACEPULSE_OUTPUT", "/evil", 1);
@@ -436,7 +427,6 @@ TEST(what_is_printed_can_be_read)
 	static struct options before;
 	char text[OPTION_TEXT_MAX];
 
-	set_up();
 	scratch_write("own", "[relayd]\nmax-memory=3M\nsync=close\n");
 	setenv("TRACEPULSE_LIVE_HOLD", "no", 1);
 	ck_assert_int_eq(
@@ -476,7 +466,6 @@ TEST(a_reload_tells_who_asked)
 	char *argv[] = { name, option, relative, NULL };
 	static struct reload r;
 
-	set_up();
 	ck_assert_int_eq(chdir(scratch_path("")), 0);
 	scratch_write("own", "[relayd]\nverbose=1\nworkers=2\n");
 	ck_assert_int_eq(options_parse(&got, 3, argv), OK);
@@ -521,7 +510,6 @@ static const struct {
 
 TEST_ROWS(a_check_tells_what_would_fail, ARRAY_LEN(checks))
 {
-	set_up();
 	scratch_write("file", "");
 	ck_assert_int_eq(parse_args(checks[_i].args), OK);
 	capture();
@@ -539,7 +527,6 @@ TEST(every_setting_is_key_variable_and_text)
 {
 	char text[OPTION_TEXT_MAX], line[OPTION_TEXT_MAX + 128];
 
-	set_up();
 	ck_assert_int_eq(parse_args("-P @p -w / --udp-port 7"), OK);
 	for (enum option_id id = 0; id < N_OPTIONS; id++) {
 		const struct option_row *r = &option_rows[id];

@@ -184,13 +184,12 @@ proc_link(pid_t pid, const char *name)
 
 static const char *const detached[] = { "-b", "-d", "-b -d" };
 
-EACH_TEST(NULL, scratch_close)
+EACH_TEST(open_scratch, scratch_close)
 
 TEST_ROWS(when_the_command_returns_all_is_there, ARRAY_LEN(detached))
 {
 	pid_t pid;
 
-	open_scratch();
 	ck_assert_int_eq(finish(launch(SERVE, background(detached[_i]))), 0);
 	ck_assert_str_eq(scratch_read("run/relayd/control.port"), "1\n");
 	ck_assert_str_eq(scratch_read("run/relayd/data.port"), "22\n");
@@ -211,7 +210,6 @@ TEST_ROWS(only_daemonize_hides_an_unknown_group, ARRAY_LEN(detached))
 	const bool is_said = strcmp(detached[_i], "-b") == 0 && geteuid() == 0;
 	char args[64];
 
-	open_scratch();
 	snprintf(args, sizeof(args), "%s -g no_such_group", detached[_i]);
 	ck_assert_int_eq(finish(launch(SERVE, background(args))), 0);
 	end_daemon(daemon_pid());
@@ -225,7 +223,6 @@ TEST_ROWS(only_daemonize_leaves_standard_error, ARRAY_LEN(detached))
 	const bool is_kept = strcmp(detached[_i], "-b") == 0;
 	pid_t pid;
 
-	open_scratch();
 	ck_assert_int_eq(finish(launch(SERVE, background(detached[_i]))), 0);
 	pid = daemon_pid();
 	ck_assert_int_eq(
@@ -261,6 +258,7 @@ failed_start(int i)
 	const uint64_t start = clock_now_ns();
 	uint64_t took;
 
+	scratch_close();
 	open_scratch();
 	ck_assert_int_eq(
 	    finish(launch(failures[i].fate, background(failures[i].args))), 1);
@@ -284,7 +282,6 @@ TEST_ROWS(a_failed_start_is_told_at_once, ARRAY_LEN(failures))
 
 TEST(an_unwritable_place_for_the_pid_fails_the_start)
 {
-	open_scratch();
 	ck_assert_int_eq(finish(launch(SERVE, "-b -P /nonexistent/pid")), 1);
 	ck_assert_ptr_nonnull(strstr(read_errors(), "/nonexistent/pid"));
 	ck_assert(!scratch_exists("run/relayd/control.port"));
@@ -302,7 +299,6 @@ TEST_ROWS(the_working_directory_is_taken, ARRAY_LEN(directories))
 {
 	pid_t pid;
 
-	open_scratch();
 	ck_assert_int_eq(
 	    finish(launch(SERVE, background(directories[_i].args))), 0);
 	pid = daemon_pid();
@@ -324,7 +320,6 @@ TEST_ROWS(an_unwritable_directory_is_told_when_verbose, ARRAY_LEN(unwritable))
 {
 	const char *said;
 
-	open_scratch();
 	/* Root may write anywhere. */
 	if (geteuid() == 0) {
 		ck_assert_int_eq(chmod(scratch_path(""), 0777), 0);
@@ -346,7 +341,6 @@ TEST_ROWS(the_parent_gets_its_signal_when_all_is_there, ARRAY_LEN(starts))
 	sigset_t block, old;
 	pid_t child, pid;
 
-	open_scratch();
 	sigemptyset(&block);
 	sigaddset(&block, SIGUSR1);
 	ck_assert_int_eq(sigprocmask(SIG_BLOCK, &block, &old), 0);
@@ -369,7 +363,6 @@ TEST(without_the_option_nobody_is_signalled)
 {
 	pid_t pid;
 
-	open_scratch();
 	ck_assert(signal(SIGUSR1, on_usr1) != SIG_ERR);
 	ck_assert_int_eq(finish(launch(SERVE, background("-b"))), 0);
 	pid = daemon_pid();
@@ -388,7 +381,6 @@ TEST(systemd_hears_of_start_and_end)
 	int fd;
 	pid_t pid;
 
-	open_scratch();
 	fd = scratch_notify_socket();
 	ck_assert_int_eq(setenv("NOTIFY_SOCKET", scratch_path("n"), 1), 0);
 	ck_assert_int_eq(finish(launch(SERVE, background("-d"))), 0);
@@ -406,7 +398,6 @@ TEST(the_descriptor_limit_is_raised)
 	struct rlimit limit;
 	pid_t pid;
 
-	open_scratch();
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	limit.rlim_cur = 64;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -423,7 +414,6 @@ TEST(closed_standard_streams_are_opened)
 {
 	pid_t pid;
 
-	open_scratch();
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	pid = launch(SERVE, background(""));
@@ -443,7 +433,6 @@ TEST(the_health_path_is_our_own)
 	static char arg[] = "relayd";
 	char *argv[] = { arg, NULL };
 
-	open_scratch();
 	ck_assert_int_eq(options_parse(&options, 1, argv), OK);
 	ck_assert_int_eq(daemon_start(&the_daemon, &options), OK);
 	snprintf(want, sizeof(want), "%s/relayd/health-%d",

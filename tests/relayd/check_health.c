@@ -67,8 +67,11 @@ open_health(void)
 static void
 close_health(void)
 {
+	if (base == NULL)
+		return;
 	health_destroy(health);
 	event_base_free(base);
+	base = NULL;
 	ck_assert_int_eq(access(path, F_OK), -1);
 	ck_assert_int_eq(rmdir(dir), 0);
 }
@@ -130,6 +133,8 @@ check_honest_client(void)
 	close(fd);
 }
 
+EACH_TEST(NULL, close_health)
+
 TEST(a_client_gets_the_mask_and_is_closed)
 {
 	open_health();
@@ -145,7 +150,6 @@ TEST(a_client_gets_the_mask_and_is_closed)
 		close(fd);
 	}
 	ck_assert_int_eq(asked, 2);
-	close_health();
 }
 
 TEST(a_request_may_come_byte_by_byte)
@@ -162,7 +166,6 @@ TEST(a_request_may_come_byte_by_byte)
 	ck_assert_int_eq(answer(fd, &value), 8);
 	ck_assert_uint_eq(value, MASK);
 	close(fd);
-	close_health();
 }
 
 /* Sends, then closes one side or both; what comes back is nothing. */
@@ -195,7 +198,6 @@ TEST_ROWS(hostile_clients_are_closed_without_an_answer, ARRAY_LEN(hostile))
 	ck_assert_int_eq(asked, 0);
 	close(fd);
 	check_honest_client();
-	close_health();
 }
 
 TEST(a_client_that_leaves_before_the_answer_is_no_harm)
@@ -209,7 +211,6 @@ TEST(a_client_that_leaves_before_the_answer_is_no_harm)
 	turn();
 	ck_assert_int_eq(asked, 1);
 	check_honest_client();
-	close_health();
 }
 
 TEST(extra_bytes_do_not_spoil_the_answer)
@@ -223,7 +224,6 @@ TEST(extra_bytes_do_not_spoil_the_answer)
 	ck_assert_int_eq(answer(fd, &value), 8);
 	ck_assert_uint_eq(value, MASK);
 	close(fd);
-	close_health();
 }
 
 /* When a client is dropped that sends one byte after SENDS_AT_NS; UINT64_MAX:
@@ -286,7 +286,6 @@ TEST(silent_clients_make_room_oldest_first)
 	}
 	for (int i = 0; i < HEALTH_CLIENTS_MAX; i++)
 		close(fds[i]);
-	close_health();
 }
 
 TEST(out_of_descriptors_it_accepts_again_later)
@@ -311,7 +310,6 @@ TEST(out_of_descriptors_it_accepts_again_later)
 	}
 	ck_assert_int_eq(answered, 8);
 	close(fd);
-	close_health();
 }
 
 TEST(the_group_may_connect)
@@ -323,7 +321,6 @@ TEST(the_group_may_connect)
 	ck_assert(S_ISSOCK(st.st_mode));
 	if (geteuid() == 0)
 		ck_assert_uint_eq(st.st_mode & 07777, 0660);
-	close_health();
 }
 
 TEST(a_dead_socket_is_replaced_a_live_one_is_not)
@@ -344,7 +341,6 @@ TEST(a_dead_socket_is_replaced_a_live_one_is_not)
 	close(fd);
 	ck_assert_int_eq(create(&health), OK);
 	check_honest_client();
-	close_health();
 }
 
 TEST(what_is_no_socket_is_left_alone)
@@ -361,7 +357,6 @@ TEST(what_is_no_socket_is_left_alone)
 	ck_assert_int_eq(create(&second), E_EXISTS);
 	ck_assert_int_eq(unlink(path), 0);
 	health = NULL;
-	close_health();
 }
 
 TEST(the_socket_of_a_successor_is_not_removed)
@@ -375,7 +370,6 @@ TEST(the_socket_of_a_successor_is_not_removed)
 	ck_assert_int_eq(access(path, F_OK), 0);
 	health = second;
 	check_honest_client();
-	close_health();
 }
 
 TEST(a_path_that_does_not_fit_is_refused)
@@ -391,4 +385,5 @@ TEST(a_path_that_does_not_fit_is_refused)
 	ck_assert_int_eq(health_create(&h, base, &config), E_LIMIT);
 	ck_assert_ptr_null(h);
 	event_base_free(base);
+	base = NULL;
 }

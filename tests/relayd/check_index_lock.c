@@ -139,6 +139,8 @@ expect_from(uint64_t first)
 		expect_packet(seq);
 }
 
+EACH_TEST(NULL, fixture_close)
+
 /* Records wait for the file that the stream writes, not for one that it has
  * left. */
 TEST_ROWS(a_lock_across_a_roll_over_keeps_the_order, 2)
@@ -159,7 +161,6 @@ TEST_ROWS(a_lock_across_a_roll_over_keeps_the_order, 2)
 	if (_i == 0)
 		end_stream();
 	ck_assert_uint_eq(next_index().status, LIVE_INDEX_HUP);
-	fixture_close();
 }
 
 TEST(a_lock_that_is_kept_delays_for_its_time_only)
@@ -178,7 +179,6 @@ TEST(a_lock_that_is_kept_delays_for_its_time_only)
 	ck_assert_uint_eq(fixture.pair.shard->store->locks_forced, 1);
 	drop_lock();
 	end_stream();
-	fixture_close();
 }
 
 /* The disk is full when the lock is given back. */
@@ -202,7 +202,6 @@ TEST(records_that_are_lost_are_not_acknowledged)
 	expect_packet(0);
 	expect_packet(sent - 1);
 	end_stream();
-	fixture_close();
 }
 
 int

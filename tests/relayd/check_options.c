@@ -228,9 +228,10 @@ static const struct {
 	{ "--help", "flags", "!" },
 };
 
+EACH_TEST(clean_environment, NULL)
+
 TEST_ROWS(a_field_follows_its_option, ARRAY_LEN(accepted))
 {
-	clean_environment();
 	ck_assert_int_eq(parse_args(accepted[_i].args), OK);
 	ck_assert_str_eq(show(accepted[_i].field), accepted[_i].want);
 }
@@ -333,7 +334,6 @@ static const char *const refused[] = {
 
 TEST_ROWS(nonsense_is_refused, ARRAY_LEN(refused))
 {
-	clean_environment();
 	ck_assert_int_eq(parse_args(refused[_i]), E_REFUSED);
 }
 
@@ -463,7 +463,6 @@ static const struct {
 
 TEST_ROWS(the_environment_fills_what_is_open, ARRAY_LEN(environments))
 {
-	clean_environment();
 	for (int i = 0; i < 2 && environments[_i].vars[i] != NULL; i++) {
 		char *var = strdup(environments[_i].vars[i]);
 
@@ -490,7 +489,6 @@ TEST_ROWS(the_state_directory_is_the_services_own, 3)
 	char pid[32];
 
 	/* The process that starts tests has a child for each. */
-	clean_environment();
 	ck_assert_int_eq(setenv("STATE_DIRECTORY", "/var/lib/x:/y", 1), 0);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	ck_assert_int_eq(setenv("SYSTEMD_EXEC_PID", _i == 0 ? pid : "1", 1), 0);
@@ -524,7 +522,6 @@ TEST_ROWS(the_state_directory_has_several_sources, ARRAY_LEN(state_dirs))
 	const char *want = state_dirs[_i].want;
 	char pid[32];
 
-	clean_environment();
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	ck_assert_int_eq(setenv("SYSTEMD_EXEC_PID", pid, 1), 0);
 	ck_assert_int_eq(
@@ -539,7 +536,6 @@ TEST_ROWS(the_state_directory_has_several_sources, ARRAY_LEN(state_dirs))
 
 TEST(without_variables_the_user_database_knows_home)
 {
-	clean_environment();
 	ck_assert_int_eq(unsetenv("HOME"), 0);
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_int_eq(got.output[0], '/');
@@ -548,7 +544,6 @@ TEST(without_variables_the_user_database_knows_home)
 
 TEST(root_and_users_have_different_run_directories)
 {
-	clean_environment();
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_str_eq(
 	    got.run_dir, geteuid() == 0 ? "/var/run/lttng" : "/home/of/.lttng");
@@ -561,7 +556,6 @@ TEST(root_and_users_have_different_run_directories)
 
 TEST(a_relative_pid_file_starts_where_we_are)
 {
-	clean_environment();
 	ck_assert_int_eq(chdir("/tmp"), 0);
 	ck_assert_int_eq(parse_args("-P p"), OK);
 	ck_assert_str_eq(got.pid_file, "/tmp/p");
@@ -575,7 +569,6 @@ TEST(paths_that_are_too_long_are_refused)
 	static char arg[PATH_MAX + 2], program[] = "relayd", option[] = "-o";
 	char *argv[] = { program, option, arg, NULL };
 
-	clean_environment();
 	memset(arg, '/', PATH_MAX);
 	ck_assert_int_eq(options_parse(&got, 3, argv), E_REFUSED);
 	arg[PATH_MAX - 1] = '\0';
@@ -586,7 +579,6 @@ TEST(the_pool_may_reach_the_hard_limit)
 {
 	struct rlimit limit = { .rlim_cur = 200, .rlim_max = 300 };
 
-	clean_environment();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_uint_eq(got.fd_pool_size, 300);
@@ -598,7 +590,6 @@ TEST(set_uid_ignores_what_names_files)
 {
 	if (geteuid() != 0)
 		return;
-	clean_environment();
 	ck_assert_int_eq(setenv("LTTNG_RUNDIR", "/evil", 1), 0);
 	ck_assert_int_eq(setenv("LTTNG_RELAYD_HEALTH", "/evil", 1), 0);
 	ck_assert_int_eq(setresuid(65534, 0, 0), 0);
@@ -620,7 +611,6 @@ TEST(set_uid_ignores_what_names_files)
 
 TEST(defaults_fit_the_machine)
 {
-	clean_environment();
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_uint_ge(got.workers, 1);
 	ck_assert_uint_le(got.workers, 8);
@@ -656,7 +646,6 @@ printed(const char *args)
 
 TEST(the_version_stands_alone)
 {
-	clean_environment();
 	ck_assert_str_eq(printed("-V"), PACKAGE_VERSION "\n");
 }
 
@@ -669,7 +658,6 @@ TEST(help_names_every_option)
 	};
 	const char *text;
 
-	clean_environment();
 	text = printed("--help");
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		ck_assert_ptr_nonnull(strstr(text, names[i]));

@@ -95,11 +95,12 @@ files(void)
 	return n;
 }
 
+EACH_TEST(begin, NULL)
+
 TEST(a_commit_stops_and_goes_on)
 {
 	unsigned turns = 0, before = 0, now;
 
-	begin();
 	let_all_wait();
 	for (; (now = files()) < PACKETS; turns++) {
 		ck_assert_uint_le(now, before + FILES_MAX);
@@ -117,7 +118,6 @@ TEST(what_waits_counts_as_its_files)
 	const uint64_t memory = account_used(&pair.memory);
 	uint64_t idle;
 
-	begin();
 	idle = account_used(&pair.memory);
 	let_all_wait();
 	ck_assert_uint_ge(
@@ -134,7 +134,6 @@ TEST(what_waits_counts_as_its_files)
 
 TEST(a_read_brings_few_files)
 {
-	begin();
 	ck_assert_uint_lt(session->held.read_max, FILES_READ * (BYTES + 64));
 	ck_assert_ptr_nonnull(
 	    live_pair_stream(session, "ust/uid", "large", 1 << 30, 0));
@@ -149,7 +148,6 @@ TEST(a_session_that_ends_is_closed_in_parts)
 {
 	unsigned turns = 0;
 
-	begin();
 	for (unsigned i = 0; i < PACKETS; i++) {
 		char name[16];
 
@@ -177,7 +175,6 @@ TEST(metadata_is_written_in_parts)
 	struct stream *m;
 	enum status st;
 
-	begin();
 	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	q.stream = m->handle;
 	no_time();
@@ -213,7 +210,6 @@ TEST(metadata_goes_on_in_a_file_that_was_closed)
 	uint32_t done = 0;
 	struct stream *m;
 
-	begin();
 	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	no_time();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
@@ -232,7 +228,6 @@ TEST(metadata_that_never_ends_leaves_nothing)
 	uint32_t done = 0;
 	struct stream *m;
 
-	begin();
 	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	no_time();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
@@ -249,7 +244,6 @@ TEST(a_request_that_has_begun_ends_when_all_is_taken)
 	uint32_t done = 0;
 	struct stream *m;
 
-	begin();
 	m = live_pair_stream(session, "ust/uid", "metadata", 0, 0);
 	no_time();
 	ck_assert_int_eq(stream_metadata(m, &q, &done), E_LATER);
@@ -317,7 +311,6 @@ TEST(a_rotation_at_the_end_makes_no_files_but_for_bytes)
 	const struct live_pair_packet p = { .bytes = BYTES };
 	uint32_t done = 0;
 
-	begin();
 	add_streams(session, all);
 	for (unsigned i = 0; i < PACKETS; i++)
 		at[i] = (struct relay_position){ all[i]->handle, 0 };
@@ -344,7 +337,6 @@ TEST(a_window_expires_in_parts)
 	unsigned before = PACKETS, now, turns = 0;
 	struct session *live;
 
-	begin();
 	stream_window_limit(0, 1000);
 	live = live_pair_session(&pair, "live", 1000000, false);
 	add_streams(live, all);
@@ -392,7 +384,6 @@ TEST(room_is_made_in_parts)
 	struct stream *all[PACKETS];
 	struct udp_open_reply a;
 
-	begin();
 	pair.shard->config.udp_port = 1;
 	udp_open(session, &q, &a);
 	ck_assert_uint_eq(a.code, RELAY_OK);
@@ -415,7 +406,6 @@ TEST(room_is_made_in_parts)
 
 TEST(the_last_turn_writes_all)
 {
-	begin();
 	let_all_wait();
 	ck_assert_uint_lt(files(), PACKETS);
 	cycle_last(pair.shard);

@@ -59,11 +59,16 @@ expect(const char *text, uint64_t sharers, const char *path)
 	session_dir_put(d);
 }
 
-EACH_TEST(NULL, test_store_close)
+static void
+begin(void)
+{
+	test_store_open(10);
+}
+
+EACH_TEST(begin, test_store_close)
 
 TEST(a_new_or_empty_directory_is_taken)
 {
-	test_store_open(10);
 	expect("h/new", 0, "h/new");
 	expect("h/new", 0, "h/new"); /* empty, and free again */
 	ck_assert_int_eq(mkdir(scratch_path("h/empty"), 0700), 0);
@@ -73,7 +78,6 @@ TEST(a_new_or_empty_directory_is_taken)
 
 TEST(one_with_content_is_not)
 {
-	test_store_open(10);
 	expect("h/s", 0, "h/s");
 	scratch_write("h/s/file", "x");
 	expect("h/s", 0, "h/s-1");
@@ -85,7 +89,6 @@ TEST(one_with_content_is_not)
 
 TEST_ROWS(what_is_no_directory_is_passed_over, 2)
 {
-	test_store_open(10);
 	expect("h/x", 0, "h/x");
 	scratch_write("h/s", "a file");
 	ck_assert_int_eq(symlink("x", scratch_path("h/s-1")), 0);
@@ -100,7 +103,6 @@ TEST(two_claims_do_not_meet)
 {
 	struct session_dir *a, *b, *c;
 
-	test_store_open(10);
 	a = claim("h/s", 0);
 	b = claim("h/s", 0);
 	ck_assert_str_eq(a->path->s, "h/s");
@@ -131,7 +133,6 @@ TEST_ROWS(nor_do_those_of_two_processes, 2)
 	pid_t pid;
 	char c;
 
-	test_store_open(10);
 	ck_assert_int_eq(pipe(ready) | pipe(done), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -172,7 +173,6 @@ make_folders(const char *path)
  * do; a name that others want is not lost to them. */
 TEST(only_its_own_snapshots_are_added)
 {
-	test_store_open(10);
 	expect("h/s", SNAPSHOT, "h/s");
 	make_folders("h/s/snapshot-1");
 	expect("h/s", SNAPSHOT, "h/s");
@@ -201,6 +201,7 @@ TEST_ROWS(names_never_end, 2)
 	struct session_dir *d;
 	char path[32];
 
+	test_store_close();
 	test_store_open(have_all ? NAMES + 10 : 10);
 	for (int i = 0; i < NAMES; i++) {
 		d = claim("h/s", 0);
@@ -222,7 +223,6 @@ TEST_ROWS(directories_never_nest, 2)
 {
 	struct session_dir *in, *out;
 
-	test_store_open(10);
 	in = claim("h/a/b", 0);
 	out = claim("h/a", _i == 1 ? SNAPSHOT : 0);
 	ck_assert_str_eq(out->path->s, "h/a-1");
@@ -273,7 +273,6 @@ TEST_ROWS(a_removed_one_is_made_again_once, 2)
 	const bool is_snapshot = _i == 1;
 	struct session_dir *a, *b, *c;
 
-	test_store_open(10);
 	a = claim("h/s", is_snapshot);
 	b = session_dir_get(a);
 	ck_assert_int_eq(session_dir_renew(&a), OK);
@@ -303,7 +302,6 @@ TEST_ROWS(a_removed_one_is_made_again_once, 2)
  * suffix, and no folder is left out. */
 TEST(ancestors_that_are_taken_get_suffixes)
 {
-	test_store_open(10);
 	make_folders("h/a/ust");
 	expect("h/a/b/c", 0, "h/a-1/b/c");
 	make_folders("h/a-1/b/ust");
@@ -319,7 +317,6 @@ TEST(a_removed_one_that_is_taken_gets_a_suffix)
 {
 	struct session_dir *d;
 
-	test_store_open(10);
 	d = claim("h/s", 0);
 	scratch_remove("h/s");
 	ck_assert_int_eq(mkdir(scratch_path("h/s"), 0700), 0);
@@ -341,7 +338,6 @@ TEST(the_base_is_shared_and_has_no_path)
 {
 	struct session_dir *a, *b;
 
-	test_store_open(10);
 	ck_assert_int_eq(session_dir_base(&a, test_store.store), OK);
 	ck_assert_int_eq(session_dir_base(&b, test_store.store), OK);
 	ck_assert_ptr_null(a->path);
@@ -376,7 +372,6 @@ TEST(claims_side_by_side_do_not_meet)
 	int status, count;
 	pid_t pid;
 
-	test_store_open(10);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
@@ -391,7 +386,6 @@ TEST(without_locks_a_session_gets_a_new_directory)
 {
 	struct session_dir *first;
 
-	test_store_open(10);
 	has_no_locks = true;
 	first = claim("h/s", 0);
 	ck_assert_str_eq(first->path->s, "h/s");
