@@ -58,51 +58,7 @@ assert_packet(uint64_t offset, uint64_t seq)
 	ck_assert(live_pair_is_packet(&fixture.out, 12, &p));
 }
 
-/* live 1.3, 3.1 */
-static const struct {
-	struct live_request q;
-	enum live_outcome outcome;
-} before_connect[] = {
-	{ { .cmd = LIVE_CMD_list_sessions }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_create_session }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_get_next_index, .id = 1 }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_get_packet, .id = 1 }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_detach_session, .id = 1 }, LIVE_CLOSE },
-	{ { .cmd = 0 }, LIVE_CLOSE },
-	{ { .cmd = 77 }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_connect, .major = 1, .type = 1 }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_connect, .major = 3, .type = 1 }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_connect, .major = 2, .type = 0 }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_connect, .major = 2, .type = 3 }, LIVE_CLOSE },
-	{ { .cmd = LIVE_CMD_connect, .major = 2, .type = 1 }, LIVE_REPLY },
-	{ { .cmd = LIVE_CMD_connect, .major = 2, .minor = 99, .type = 2 },
-	    LIVE_REPLY },
-};
-
 EACH_TEST(NULL, fixture_close)
-
-TEST_ROWS(connect_comes_first, ARRAY_LEN(before_connect))
-{
-	static char peer[] = "p";
-	struct viewer *v;
-
-	fixture_open(true);
-	ck_assert_int_eq(viewer_create(&v, &fixture.pair.viewers, peer), OK);
-	ck_assert_int_eq(live_pair_tell(v, &before_connect[_i].q, &fixture.out),
-	    before_connect[_i].outcome);
-	if (before_connect[_i].outcome == LIVE_REPLY) {
-		bool counts = before_connect[_i].q.type == 1;
-
-		ck_assert_uint_eq(
-		    live_pair_u64(&fixture.out, 0), counts ? 2 : 0);
-		ck_assert_uint_eq(live_pair_u32(&fixture.out, 12), 15);
-		ck_assert_uint_eq(live_pair_u32(&fixture.out, 16), 0);
-		ck_assert_int_eq(
-		    live_pair_tell(v, &before_connect[_i].q, &fixture.out),
-		    LIVE_REPLY);
-	}
-	viewer_destroy(v);
-}
 
 TEST_ROWS(ctf_2_is_for_viewers_that_know_it, 17)
 {
@@ -125,57 +81,6 @@ TEST_ROWS(ctf_2_is_for_viewers_that_know_it, 17)
 	    &fixture.out);
 	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0),
 	    sees ? LIVE_ATTACH_OK : LIVE_ATTACH_UNKNOWN);
-}
-
-TEST(packets_are_served_within_the_file)
-{
-	uint64_t id;
-
-	fixture_open_attached(true);
-	id = fixture_id(fixture.data);
-	ck_assert_uint_eq(ask_packet(id, 0, 8), LIVE_PACKET_ERR); /* W1 */
-	ck_assert_uint_eq(ask_packet(0, 0, 0), LIVE_PACKET_ERR);
-	ck_assert_uint_eq(ask_packet(UINT64_MAX, 0, 0), LIVE_PACKET_ERR);
-	packet(0);
-	packet(1);
-	ck_assert_uint_eq(ask_packet(id, 0, 8), LIVE_PACKET_ERR);
-	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
-	assert_packet(0, 0);
-	assert_packet(64, 1); /* any place in the file */
-	ck_assert_uint_eq(ask_packet(id, 0, 128), LIVE_PACKET_OK);
-	ck_assert_uint_eq(ask_packet(id, 128, 0), LIVE_PACKET_OK);
-	ck_assert_uint_eq(ask_packet(id, 0, 129), LIVE_PACKET_ERR);
-	ck_assert_uint_eq(ask_packet(id, 129, 0), LIVE_PACKET_ERR);
-	ck_assert_uint_eq(ask_packet(id, 0, UINT32_MAX), LIVE_PACKET_ERR);
-	ck_assert_uint_eq(ask_packet(id, UINT64_MAX - 7, 8), LIVE_PACKET_ERR);
-	ck_assert_uint_eq(
-	    ask_packet(id, UINT64_MAX, UINT32_MAX), LIVE_PACKET_ERR);
-	ck_assert_uint_eq(
-	    ask_packet(fixture_id(fixture.metadata), 0, 1), LIVE_PACKET_ERR);
-}
-
-static void
-clear(uint64_t chunk, uint64_t seq)
-{
-	live_pair_create_chunk(fixture.session, chunk);
-	live_pair_rotate(fixture.metadata, true, chunk, 0);
-	live_pair_rotate(fixture.data, true, chunk, seq);
-	live_pair_close_chunk(fixture.session, chunk - 1, RELAY_CLOSE_DELETE);
-}
-
-/* Packets that become whole after the clear belong to what is deleted. */
-TEST(what_comes_late_of_a_cleared_chunk_is_skipped)
-{
-	struct live_pair_packet late = fixture_packet(1);
-
-	fixture_open_attached(true);
-	packet(0);
-	live_pair_data(fixture.data, &late);
-	clear(1, 2);
-	live_pair_index(fixture.data, &late);
-	packet(2);
-	ck_assert_uint_eq(index_status(), LIVE_INDEX_OK);
-	assert_packet(0, 2);
 }
 
 static void
@@ -249,77 +154,6 @@ TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
 	for (unsigned i = 0; i < 200; i++)
 		ck_assert_uint_eq(index_status(), LIVE_INDEX_ERR);
 	ck_assert_uint_eq(unit_stderr_lines(), LOG_PEER_LINES);
-}
-
-static unsigned
-count_positions(void)
-{
-	struct list *n, *tmp;
-	unsigned count = 0;
-
-	list_for_each (n, tmp, &fixture.viewer->unannounced)
-		count++;
-	list_for_each (n, tmp, &fixture.viewer->announced)
-		count++;
-	return count;
-}
-
-/* W9: short processes leave nothing, W3: and all of it is seen. In the order
- * of 0: read, then closed; 1: closed, then announced and read; 2: attached
- * between the ends of metadata and data, so never announced. */
-TEST_ROWS(short_processes_leave_nothing, 3)
-{
-	struct live_pair_packet p = fixture_packet(0);
-	struct stream *metadata, *data;
-	uint64_t id;
-	char path[32];
-
-	fixture_open_attached(true);
-	for (int n = 0; n < 20; n++) {
-		snprintf(path, sizeof(path), "ust/pid/%d", n);
-		metadata = live_pair_stream(
-		    fixture.session, path, "metadata", 0, 0);
-		data = live_pair_stream(fixture.session, path, "ch_0", 0, 0);
-		session_publish(fixture.session);
-		id = data->live->id;
-		live_pair_metadata(metadata, "m", 1);
-		live_pair_packet(data, &p);
-		if (_i == 0)
-			live_pair_deliver_all(&fixture.pair);
-		if (_i == 2) {
-			stream_close(metadata, UINT64_MAX);
-			live_pair_deliver_all(&fixture.pair);
-			(void)fixture_tell(
-			    LIVE_CMD_detach_session, fixture.session->live->id);
-			ck_assert_uint_eq(
-			    fixture_attach(fixture.viewer, 1), LIVE_ATTACH_OK);
-			ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 2);
-			stream_close(data, 0);
-			live_pair_deliver_all(&fixture.pair);
-			continue;
-		}
-		if (_i == 1) {
-			stream_close(data, 0);
-			stream_close(metadata, UINT64_MAX);
-			live_pair_deliver_all(&fixture.pair);
-		}
-		ck_assert_uint_eq(fixture_tell(LIVE_CMD_get_new_streams,
-				      fixture.session->live->id),
-		    LIVE_STREAMS_OK);
-		ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 2);
-		ck_assert_uint_eq(
-		    fixture_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_OK);
-		if (_i == 0) {
-			stream_close(data, 0);
-			stream_close(metadata, UINT64_MAX);
-		}
-		ck_assert_uint_eq(
-		    fixture_tell(LIVE_CMD_get_next_index, id), LIVE_INDEX_HUP);
-		live_pair_deliver_all(&fixture.pair);
-	}
-	ck_assert_uint_eq(count_positions(), 2);
-	ck_assert_uint_eq(fixture.viewer->traces.n, 1);
-	ck_assert_uint_eq(fixture.viewer->by_id.n, 2);
 }
 
 #define HALVES 20

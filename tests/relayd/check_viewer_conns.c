@@ -410,36 +410,3 @@ TEST(an_idle_viewer_stays)
 	ck_assert_int_eq(ask_index(fd), 64);
 	close(fd);
 }
-
-/* P24 */
-TEST(byte_by_byte_is_as_good)
-{
-	struct buf b = { 0 };
-	int fd;
-
-	fd = attach_viewer(fixture.session);
-	for (int i = 0; i < 2; i++)
-		live_request_encode(
-		    &b, &(struct live_request){ .cmd = LIVE_CMD_get_metadata,
-			    .id = fixture_id(fixture.metadata) });
-	for (size_t i = 0; i + 1 < buf_len(&b); i++) {
-		send_bytes(fd, buf_data(&b) + i, 1);
-		ck_assert_int_eq(
-		    receive(fd), i == 23 ? 12 + FIXTURE_METADATA_LEN : 0);
-	}
-	send_bytes(fd, buf_data(&b) + buf_len(&b) - 1, 1);
-	ck_assert_int_eq(receive(fd), 12);
-	buf_free(&b);
-	close(fd);
-}
-
-TEST(an_unknown_command_is_answered_and_closed)
-{
-	int fd;
-
-	fd = connect_viewer();
-	ck_assert_int_eq(exchange(fd, 77, 0), 4);
-	ck_assert_uint_eq(live_pair_u32(&fixture.out, 0), LIVE_UNKNOWN_COMMAND);
-	ck_assert_int_eq(receive(fd), -1);
-	close(fd);
-}
