@@ -23,17 +23,6 @@ open_files_init(struct open_files *files)
 }
 
 static void
-file_name(const struct open_file *f, bool is_index, char out[512])
-{
-	char number[32] = "";
-
-	if (f->number != UINT64_MAX)
-		snprintf(number, sizeof(number), "_%" PRIu64, f->number);
-	snprintf(out, 512, "%s%s%s%s", is_index ? "index/" : "",
-	    packet_log_channel(f->log), number, is_index ? ".idx" : "");
-}
-
-static void
 close_shared(int *fd)
 {
 	if (*fd < 0)
@@ -145,10 +134,13 @@ open_shared(struct open_files *files, int *fd, const struct open_file *but,
 static enum status
 open_one(struct open_files *files, struct open_file *f, bool is_index, int *fd)
 {
-	char name[512];
+	char number[32] = "", name[512];
 	enum status st;
 
-	file_name(f, is_index, name);
+	if (f->number != UINT64_MAX)
+		snprintf(number, sizeof(number), "_%" PRIu64, f->number);
+	snprintf(name, sizeof(name), "%s%s%s%s", is_index ? "index/" : "",
+	    packet_log_channel(f->log), number, is_index ? ".idx" : "");
 	st = open_shared(files, fd, f, f->folder, name);
 	if (st == OK || st == E_NOENT || st == E_NOMEM)
 		return st;
@@ -211,6 +203,25 @@ find(struct open_files *files, const struct packet_log *log,
 	return NULL;
 }
 
+/* A file in FOLDER, whose reference it takes over. */
+static struct open_file *
+make_file(struct folder *take_folder)
+{
+	struct open_file *f = calloc(1, sizeof(*f));
+
+	if (f == NULL) {
+		folder_put(take_folder);
+		return NULL;
+	}
+	f->refs = 1;
+	f->data_fd = f->index_fd = -1;
+	f->folder = take_folder;
+	folder_begin_reading(f->folder);
+	list_init(&f->node);
+	list_init(&f->parts);
+	return f;
+}
+
 enum status
 open_files_get(struct open_files *files, struct open_file **out,
     const struct packet_log *log, uint64_t pos, struct open_file *likely)
@@ -228,40 +239,23 @@ open_files_get(struct open_files *files, struct open_file **out,
 	f = find(files, log, &place, number, likely);
 	if (f != NULL) {
 		folder_put(place.folder);
-		st = open_file_again(files, f);
-		*out = st == OK ? open_file_ref(f) : NULL;
-		return st;
+		f->refs++;
+	} else {
+		f = make_file(place.folder);
+		if (f == NULL)
+			return E_NOMEM;
+		f->log = log;
+		f->first = place.first;
+		f->number = number;
+		f->minor = packet_log_minor(log);
+		list_append(&files->all, &f->node);
 	}
-	f = calloc(1, sizeof(*f));
-	if (f == NULL) {
-		folder_put(place.folder);
-		return E_NOMEM;
-	}
-	*f = (struct open_file){ .refs = 1,
-		.log = log,
-		.first = place.first,
-		.number = number,
-		.data_fd = -1,
-		.index_fd = -1,
-		.folder = place.folder,
-		.minor = packet_log_minor(log) };
-	folder_begin_reading(f->folder);
-	list_init(&f->parts);
-	list_append(&files->all, &f->node);
 	st = open_file_again(files, f);
-	if (st != OK) {
+	if (st == OK)
+		*out = f;
+	else
 		open_file_put(f);
-		return st;
-	}
-	*out = f;
-	return OK;
-}
-
-struct open_file *
-open_file_ref(struct open_file *f)
-{
-	f->refs++;
-	return f;
+	return st;
 }
 
 void
@@ -281,7 +275,8 @@ struct open_file *
 open_file_use(struct open_file *f)
 {
 	f->uses++;
-	return open_file_ref(f);
+	f->refs++;
+	return f;
 }
 
 void
@@ -334,20 +329,13 @@ enum status
 open_file_metadata(
     struct open_files *files, struct open_file **out, struct folder *folder)
 {
-	struct open_file *f = calloc(1, sizeof(*f));
+	struct open_file *f = make_file(folder_get(folder));
 	enum status st;
 
 	*out = NULL;
 	if (f == NULL)
 		return E_NOMEM;
-	*f = (struct open_file){ .refs = 1,
-		.uses = 1,
-		.data_fd = -1,
-		.index_fd = -1,
-		.folder = folder_get(folder) };
-	folder_begin_reading(f->folder);
-	list_init(&f->node);
-	list_init(&f->parts);
+	f->uses = 1;
 	st = open_shared(files, &f->data_fd, f, folder, "metadata");
 	if (st != OK) {
 		open_file_put(f);

@@ -71,7 +71,6 @@ enum status open_files_get(struct open_files *files, struct open_file **out,
     const struct packet_log *log, uint64_t pos,
     struct open_file *likely) MUST_CHECK;
 void open_file_put(struct open_file *f); /* NULL is fine */
-struct open_file *open_file_ref(struct open_file *f);
 
 /* Open the data file if it is closed. E_NOENT: it is gone. */
 enum status open_file_again(
