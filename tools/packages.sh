@@ -86,10 +86,10 @@ source_path_check()
 	*[\\\"\#\$\&\'\`\ \	]* | *"$newline"*) ;;
 	*) return 0 ;;
 	esac
-	echo "The path of the sources has a blank, or one of \\ \" # \$ & ' \`," \
-		"with which configure does not work:" >&2
+	echo "configure does not work in a path with a blank or one of" \
+		"\\ \" # \$ & ' \`:" >&2
 	echo "  $1" >&2
-	echo "Please move them to a path without, and start this there." >&2
+	echo "Move the sources to another path." >&2
 	return 1
 }
 
@@ -133,15 +133,15 @@ packages_apt_install()
 packages_install()
 {
 	if ! command -v dpkg-query >/dev/null; then
-		echo "No dpkg here: please see to it yourself that what these" \
-			"Debian packages hold is installed:" "$@" >&2
+		echo "dpkg not found: install the contents of these Debian" \
+			"packages in another way:" "$@" >&2
 		return 0
 	fi
 	missing=$(packages_missing "$@")
 	[ -n "$missing" ] || return 0
 	echo "Installing with apt-get: ${missing% }"
 	if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-		echo "Neither root nor sudo. As root, please run:" >&2
+		echo "Installing packages requires root or sudo. Run as root:" >&2
 		echo "  apt-get install --no-install-recommends $missing" >&2
 		return 1
 	fi

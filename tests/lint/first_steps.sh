@@ -41,7 +41,7 @@ for name in 'a b' "a${tab}b" "it's" 'a&b' '$a' 'a\b' 'a#b' 'a`b'; do
 		: >"$INSTALLED"
 		! "$top/$script" >"$work/said" 2>&1 ||
 			fail "$script: no error in $top"
-		grep -q 'Please move them' "$work/said" ||
+		grep -q 'Move the sources' "$work/said" ||
 			fail "$script: no advice in $top: $(cat "$work/said")"
 		! grep -q 'was called' "$work/said" ||
 			fail "$script: packages were installed first"

@@ -342,7 +342,7 @@ def the_packaged_file_can_be_read():
     can_reload = {name for name, rest in re.findall(
         r'^OPTION\(\w+, [^,]*, "([a-z-]+)",(.*\n.*)', table, re.M)
         if "RELOADED(" in rest} - {"verbose"}
-    first, second = text.split("# ---- Those that count after: systemctl restart")
+    first, second = text.split("# ---- Applied by: systemctl restart")
     equal(set(re.findall(r"^;([a-z-]+) =", first, re.M)), can_reload,
           "settings that a reload changes")
     check(not can_reload & set(re.findall(r"^;([a-z-]+) =", second, re.M)),
