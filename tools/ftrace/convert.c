@@ -137,14 +137,6 @@ complain(const char *about, const char *what)
 }
 
 static enum status
-take_packet(void *arg, const struct kernel_packet *p)
-{
-	struct convert_sink *sink = arg;
-
-	return sink->ops->packet(sink, p);
-}
-
-static enum status
 take_page(void *arg, const uint8_t *page)
 {
 	return kernel_stream_page(arg, page);
@@ -172,7 +164,7 @@ convert_cpu(struct convert *c, const struct kernel_trace *trace,
 		.trace = trace,
 		.cpu = cpu->cpu,
 		.page_size = b->page_size,
-		.packet = take_packet,
+		.packet = c->sink->ops->packet,
 		.arg = c->sink,
 	};
 	struct kernel_stream *s;
@@ -267,8 +259,7 @@ open_sink(struct convert *c)
 		return c->sink == NULL ? complain(o->file, why) : OK;
 	}
 	kernel_file_name(host, c->dat->hostname, "unknown");
-	c->sink = convert_relay_create(
-	    &(struct convert_relay_config){ &o->url, o->session, host }, why);
+	c->sink = convert_relay_create(&o->url, o->session, host, why);
 	return c->sink == NULL ? complain(o->relay, why) : OK;
 }
 

@@ -21,9 +21,8 @@ struct convert_ops {
 	/* Begins the ring buffer NAME; borrowed. */
 	enum status (*begin)(struct convert_sink *sink, const char *name,
 	    const struct kernel_trace *trace);
-	/* Adds a packet of the current CPU. */
-	enum status (*packet)(
-	    struct convert_sink *sink, const struct kernel_packet *p);
+	/* Adds a packet of the current CPU. ARG: the sink. */
+	enum status (*packet)(void *arg, const struct kernel_packet *p);
 	/* Ends the current CPU. NULL: not required. */
 	enum status (*end_stream)(struct convert_sink *sink);
 	/* Delivers what is left. NULL: not required. */
@@ -46,11 +45,8 @@ enum status convert_fail(struct convert_sink *sink, enum status st,
 struct convert_sink *convert_dir_create(
     const char *path, bool is_one, char why[CONVERT_ERROR_MAX]);
 
-struct convert_relay_config {
-	const struct url *url; /* all borrowed */
-	const char *session, *hostname;
-};
-struct convert_sink *convert_relay_create(
-    const struct convert_relay_config *config, char why[CONVERT_ERROR_MAX]);
+/* The same for a session of a relay; all is borrowed. */
+struct convert_sink *convert_relay_create(const struct url *url,
+    const char *session, const char *hostname, char why[CONVERT_ERROR_MAX]);
 
 #endif

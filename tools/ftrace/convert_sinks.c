@@ -142,9 +142,9 @@ add_record(struct convert_dir *d, const struct kernel_packet *p)
 }
 
 static enum status
-dir_packet(struct convert_sink *sink, const struct kernel_packet *p)
+dir_packet(void *arg, const struct kernel_packet *p)
 {
-	struct convert_dir *d = (struct convert_dir *)sink;
+	struct convert_dir *d = arg;
 	enum status st = OK;
 
 	if (d->file < 0)
@@ -278,9 +278,9 @@ relay_begin_stream(struct convert_relay *r, unsigned cpu)
 }
 
 static enum status
-relay_packet(struct convert_sink *sink, const struct kernel_packet *p)
+relay_packet(void *arg, const struct kernel_packet *p)
 {
-	struct convert_relay *r = (struct convert_relay *)sink;
+	struct convert_relay *r = arg;
 	enum status st = r->has_stream && r->cpu == p->cpu
 			     ? OK
 			     : relay_begin_stream(r, p->cpu);
@@ -322,14 +322,14 @@ static const struct convert_ops relay_ops = {
 };
 
 struct convert_sink *
-convert_relay_create(
-    const struct convert_relay_config *config, char why[CONVERT_ERROR_MAX])
+convert_relay_create(const struct url *url, const char *session,
+    const char *hostname, char why[CONVERT_ERROR_MAX])
 {
 	const struct client_config client = {
-		.url = *config->url,
-		.session_name = config->session,
+		.url = *url,
+		.session_name = session,
 		.waits = true,
-		.hostname = config->hostname,
+		.hostname = hostname,
 	};
 	struct convert_relay *r = calloc(1, sizeof(*r));
 	enum status st;

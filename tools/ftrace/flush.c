@@ -227,38 +227,30 @@ struct flush_targets {
  * nothing for this time may be signalled. */
 #define ROUND_NS NS_PER_MS
 
-/* The value of KEY in /proc/PID/status. */
+struct process {
+	long parent;
+	uint64_t caught; /* signals */
+};
+
+/* Is it the process of a recorder? */
 static bool
-status_line(long pid, const char *key, char *out, size_t size)
+is_recorder(long pid, struct process *out)
 {
-	char path[64], line[256];
-	bool is_found = false;
-	FILE *f;
+	static const char name[] = "Name:\t" RECORDER "\n";
+	const char *parent, *caught;
+	char path[64], text[4096];
 
 	snprintf(path, sizeof(path), "/proc/%ld/status", pid);
-	f = fopen(path, "re");
-	if (f == NULL)
+	if (!read_text(path, text, sizeof(text)) ||
+	    strncmp(text, name, sizeof(name) - 1) != 0)
 		return false;
-	while (!is_found && fgets(line, sizeof(line), f) != NULL) {
-		const size_t n = strlen(key);
-
-		if (strncmp(line, key, n) != 0)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		snprintf(out, size, "%s", line + n + strspn(line + n, " \t"));
-		is_found = true;
-	}
-	fclose(f);
-	return is_found;
-}
-
-static bool
-is_recorder(long pid)
-{
-	char name[64];
-
-	return status_line(pid, "Name:", name, sizeof(name)) &&
-	       strcmp(name, RECORDER) == 0;
+	parent = strstr(text, "\nPPid:");
+	caught = strstr(text, "\nSigCgt:");
+	if (parent == NULL || caught == NULL)
+		return false;
+	out->parent = strtol(parent + strlen("\nPPid:"), NULL, 10);
+	out->caught = strtoull(caught + strlen("\nSigCgt:"), NULL, 16);
+	return true;
 }
 
 /* Is it a child of a recorder that catches SIGUSR2? The signal would end
@@ -266,16 +258,11 @@ is_recorder(long pid)
 static bool
 is_wanted(long pid, uint64_t of)
 {
-	char text[64];
-	long parent;
+	struct process p, parent;
 
-	if (!is_recorder(pid) || !status_line(pid, "PPid:", text, sizeof(text)))
-		return false;
-	parent = strtol(text, NULL, 10);
-	if (of != 0 ? (uint64_t)parent != of : !is_recorder(parent))
-		return false;
-	return status_line(pid, "SigCgt:", text, sizeof(text)) &&
-	       (strtoull(text, NULL, 16) >> (SIGUSR2 - 1) & 1) != 0;
+	return is_recorder(pid, &p) && (p.caught >> (SIGUSR2 - 1) & 1) != 0 &&
+	       (of != 0 ? (uint64_t)p.parent == of
+			: is_recorder(p.parent, &parent));
 }
 
 /* If PATH, a file that the process has open, is the pipe of a CPU: notes its
@@ -362,7 +349,7 @@ try_process(struct flush_targets *f, long pid, uint64_t parent)
 	struct flush_target *t = &f->all[f->n];
 
 	assert(f->n < FLUSH_PROCESSES_MAX);
-	if (!is_recorder(pid) || is_target(f, pid))
+	if (is_target(f, pid))
 		return;
 	*t = (struct flush_target){
 		.pid = pid, .fd = pidfd_open((pid_t)pid, 0), .pipe_fd = -1
