@@ -326,24 +326,21 @@ static void
 on_accepted(void *arg, int take_fd, const struct sockaddr *from)
 {
 	struct broker *b = arg;
-	char host[ADDRESS_TEXT];
+	char address[ADDRESS_TEXT];
 	struct peer *p;
 
-	address_host(host, from);
+	address_text(address, from);
 	if (!make_space(b, from)) {
-		log_peer(
-		    LOG_WARN, "peer=%s: refused: too many connections", host);
+		log_peer(LOG_WARN, "peer=%s: refused: too many connections",
+		    address);
 		close(take_fd);
 		return;
 	}
 	p = add_peer(b, take_fd);
 	if (p == NULL)
 		return;
-	memcpy(&p->from, from,
-	    from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					: sizeof(struct sockaddr_in));
-	snprintf(
-	    p->address, sizeof(p->address), "%s:%u", host, address_port(from));
+	address_copy(&p->from, from);
+	snprintf(p->address, sizeof(p->address), "%s", address);
 }
 
 /* The guests of the list. */

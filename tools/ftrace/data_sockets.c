@@ -46,7 +46,6 @@ struct data_socket {
 
 struct data_sockets {
 	struct data_config config;
-	struct sockaddr_storage peer;
 	uint32_t page_size;
 	uint64_t last_ns; /* the last time that the recorder sent anything */
 	struct data_counts counts;
@@ -57,7 +56,7 @@ struct data_sockets {
 static bool
 is_peer(const struct data_sockets *d, const struct sockaddr *a)
 {
-	return address_is_same((const struct sockaddr *)&d->peer, a);
+	return address_is_same(d->config.peer, a);
 }
 
 static void
@@ -279,9 +278,6 @@ data_sockets_create(struct data_sockets **out, const struct data_config *config,
 	if (d == NULL)
 		return E_NOMEM;
 	d->config = *config;
-	memcpy(&d->peer, config->peer,
-	    config->peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						: sizeof(struct sockaddr_in));
 	for (uint32_t i = 0; i < config->cpus; i++)
 		d->sockets[i] = (struct data_socket){ .all = d, .fd = -1 };
 	for (uint32_t i = 0; i < config->cpus; i++) {

@@ -49,20 +49,6 @@ is_ipv4(const uint8_t bytes[16])
 	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)bytes);
 }
 
-void
-address_host(char out[ADDRESS_TEXT], const struct sockaddr *a)
-{
-	uint8_t bytes[16];
-
-	snprintf(out, ADDRESS_TEXT, "unknown");
-	if (!get_bytes(bytes, a))
-		return;
-	if (is_ipv4(bytes))
-		(void)inet_ntop(AF_INET, bytes + 12, out, ADDRESS_TEXT);
-	else
-		(void)inet_ntop(AF_INET6, bytes, out, ADDRESS_TEXT);
-}
-
 uint16_t
 address_port(const struct sockaddr *a)
 {
@@ -71,6 +57,27 @@ address_port(const struct sockaddr *a)
 	if (a->sa_family == AF_INET)
 		return ntohs(((const struct sockaddr_in *)a)->sin_port);
 	return 0;
+}
+
+void
+address_text(char out[ADDRESS_TEXT], const struct sockaddr *a)
+{
+	char host[INET6_ADDRSTRLEN] = "unknown";
+	uint8_t bytes[16];
+
+	if (get_bytes(bytes, a) && is_ipv4(bytes))
+		(void)inet_ntop(AF_INET, bytes + 12, host, sizeof(host));
+	else if (a->sa_family == AF_INET6)
+		(void)inet_ntop(AF_INET6, bytes, host, sizeof(host));
+	snprintf(out, ADDRESS_TEXT, "%s:%u", host, address_port(a));
+}
+
+void
+address_copy(struct sockaddr_storage *out, const struct sockaddr *a)
+{
+	memcpy(out, a,
+	    a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+				     : sizeof(struct sockaddr_in));
 }
 
 bool

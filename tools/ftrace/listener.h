@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Addresses of peers, and the sockets that they connect to. Any thread, except
- * for address_host() and struct listener. */
+ * for address_text() and struct listener. */
 #ifndef TOOLS_FTRACE_LISTENER_H
 #define TOOLS_FTRACE_LISTENER_H
 
@@ -13,8 +13,10 @@
 
 #define ADDRESS_TEXT 80
 
-/* "127.0.0.1", "fe80::1"; IPv4 mapped to IPv6 is shown as IPv4. */
-void address_host(char out[ADDRESS_TEXT], const struct sockaddr *a);
+/* "127.0.0.1:80", "fe80::1:80"; IPv4 mapped to IPv6 is shown as IPv4. */
+void address_text(char out[ADDRESS_TEXT], const struct sockaddr *a);
+/* Copies an address of IPv4 or IPv6. */
+void address_copy(struct sockaddr_storage *out, const struct sockaddr *a);
 uint16_t address_port(const struct sockaddr *a);
 /* Equal addresses, with any ports. */
 bool address_is_same(const struct sockaddr *a, const struct sockaddr *b);

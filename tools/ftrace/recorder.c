@@ -706,11 +706,10 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 	struct recorders *all = arg;
 	const struct recorder_use use = { .recorders = 1,
 		.fds = all->live == NULL ? 1 : 1 + LIVE_FDS };
-	char host[ADDRESS_TEXT], name[RECORDING_NAME_MAX];
+	char name[ADDRESS_TEXT];
 	struct recorder *r;
 
-	address_host(host, peer);
-	snprintf(name, sizeof(name), "%s:%u", host, address_port(peer));
+	address_text(name, peer);
 	r = admit(all, peer, use, name) ? make(all) : NULL;
 	if (r == NULL) {
 		close(take_fd);
@@ -718,9 +717,7 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 	}
 	r->fd = take_fd;
 	r->use = use;
-	memcpy(&r->peer, peer,
-	    peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					: sizeof(struct sockaddr_in));
+	address_copy(&r->peer, peer);
 	memcpy(r->name, name, sizeof(name));
 	if (!tcp_options_set(take_fd, &tcp_keepalive_two_minutes))
 		log_errno(LOG_INFO, "peer=%s: cannot set keep-alive", r->name);
