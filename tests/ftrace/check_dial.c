@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that a name server answers late, or never: getaddrinfo() is ours. */
+/* Names that a name server answers late, or never, and other jobs in threads:
+ * getaddrinfo() is ours. */
 #include "tools/ftrace/dial.h"
 
 #include <arpa/inet.h>
@@ -201,4 +202,39 @@ TEST(many_at_once)
 	ck_assert_uint_eq(asked, DIALS);
 	ck_assert_uint_eq(freed, DIALS);
 	tear_down();
+}
+
+struct job {
+	struct background_job job;
+	bool is_worked, is_done;
+};
+
+static void
+work(struct background_job *job)
+{
+	container_of(job, struct job, job)->is_worked = true;
+}
+
+static void
+done(struct background_job *job)
+{
+	container_of(job, struct job, job)->is_done = true;
+}
+
+TEST(what_waits_at_the_end_comes_back_undone)
+{
+	struct event_base *base = event_base_new();
+	struct job first = { .job = { .work = work, .done = done } },
+		   second = first;
+	struct background *b;
+
+	ck_assert_int_eq(background_create(&b, base, 0), OK);
+	background_add(b, &first.job);
+	background_add(b, &second.job);
+	ck_assert(background_cancel(&second.job));
+	ck_assert(!background_cancel(&second.job));
+	background_destroy(b);
+	ck_assert(first.is_done && !first.is_worked);
+	ck_assert(!second.is_done && !second.is_worked);
+	event_base_free(base);
 }
