@@ -83,13 +83,9 @@ class Writer(threading.Thread):
         if is_whole:
             equal(len(blob) % self.size, 0, f"{data}: torn")
         path = data.parent / "index" / (data.name + ".idx")
-        index = path.read_bytes() if path.exists() else b""
-        if is_whole and index:
-            equal((len(index) - HEADER) % RECORD, 0, f"{path}: torn")
-        for at in range(HEADER, len(index) - RECORD + 1, RECORD):
-            offset, size = struct.unpack_from(">QQ", index, at)
-            seq = struct.unpack_from(">Q", index, at + 64)[0]
-            check(blob[offset:offset + size // 8] == payload(seq, self.size),
+        for offset, size, seq in relay.records(path, is_whole) \
+                if path.exists() else ():
+            check(blob[offset:offset + size] == payload(seq, self.size),
                   f"{path}: a record of packet {seq} without its bytes")
         return [struct.unpack_from("<Q", blob, at)[0]
                 for at in range(0, len(blob) - self.size + 1, self.size)]

@@ -36,7 +36,7 @@ SYNCS = ("none", "packet")
 PATH = "ust/uid/0/64-bit"
 PADDING = 8
 SIZE = len(ctf.packet(0)) + PADDING
-HEADER, RECORD = 16, 72
+HEADER = 16
 ARCHIVE, DELETE = 0, 2
 SHORT_S = 20
 BURST = 3        # packets without a question between them
@@ -294,16 +294,14 @@ def pair(data, is_whole):
     """The packets that an index file has, each with its bytes."""
     blob = data.read_bytes()
     path = data.parent / "index" / (data.name + ".idx")
-    index = path.read_bytes() if path.exists() else b""
     if is_whole:
         equal(len(blob) % SIZE, 0, f"{data}: torn")
-        check(not path.exists() or len(index) >= HEADER, f"{path}: no header")
-        equal(max(len(index) - HEADER, 0) % RECORD, 0, f"{path}: torn")
+        check(not path.exists() or path.stat().st_size >= HEADER,
+              f"{path}: no header")
     found = []
-    for at in range(HEADER, len(index) - RECORD + 1, RECORD):
-        offset, bits = struct.unpack_from(">QQ", index, at)
-        seq = struct.unpack_from(">Q", index, at + 64)[0]
-        equal(blob[offset:offset + bits // 8], Stream.blob(seq),
+    for offset, size, seq in relay.records(path, is_whole) \
+            if path.exists() else ():
+        equal(blob[offset:offset + size], Stream.blob(seq),
               f"{path}: packet {seq}")
         found.append(seq)
     return found

@@ -10,9 +10,8 @@ import struct
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 
+import looking
 import relay
 import small_disk
 import viewer
@@ -24,23 +23,13 @@ HTTP = ("--http", "tcp://127.0.0.1:0")
 
 def get(daemon, path):
     """(status, text)"""
-    url = f"http://127.0.0.1:{daemon.http_port}{path}"
-    try:
-        with urllib.request.urlopen(url, timeout=10) as f:
-            return f.status, f.read().decode()
-    except urllib.error.HTTPError as e:
-        return e.code, e.read().decode()
-
-
-def metric(daemon, name):
-    for line in get(daemon, "/metrics")[1].splitlines():
-        if line.startswith(name + " "):
-            return int(line.split()[1])
-    raise relay.Failed(f"no metric {name}")
+    status, _, body = looking.get(daemon, path)
+    return status, body.decode()
 
 
 def lost(daemon):
-    return metric(daemon, 'tracepulse_lost_packets_total{cause="disk_full"}')
+    return looking.metrics(daemon)[
+        'tracepulse_lost_packets_total{cause="disk_full"}']
 
 
 def names(daemon):
@@ -69,16 +58,11 @@ class Peer(Live):
         """The numbers that are on the disk; everything is whole."""
         data = (where or self.dir) / "ch_0"
         index = data.parent / "index/ch_0.idx"
-        bytes_, numbers = data.read_bytes(), []
-        records = index.read_bytes()[16:] if index.exists() else b""
-        equal(len(records) % 72, 0, "a torn index")
-        end = 0
-        for at in range(0, len(records), 72):
-            offset, bits = struct.unpack_from(">QQ", records, at)
-            (seq,) = struct.unpack_from(">Q", records, at + 64)
-            end = offset + bits // 8
-            check(bytes_[offset:end] == struct.pack(">Q", seq) *
-                  (bits // 64), f"packet {seq} differs")
+        bytes_, numbers, end = data.read_bytes(), [], 0
+        for offset, size, seq in relay.records(index) if index.exists() else ():
+            end = offset + size
+            check(bytes_[offset:end] == struct.pack(">Q", seq) * (size // 8),
+                  f"packet {seq} differs")
             numbers.append(seq)
         equal(len(bytes_), end, "bytes that no record names")
         return numbers
@@ -281,9 +265,8 @@ def owe(daemon):
     calls = (written(daemon) - before) / times
     check(calls < 20, f"{calls} writes for each request of another")
     peer.leave()
-    until(lambda: metric(daemon, 'tracepulse_sessions{state="active"}') == 1 and
-          metric(daemon, 'tracepulse_sessions{state="ending"}') == 0,
-          "it does not end")
+    until(lambda: [looking.metrics(daemon)['tracepulse_sessions{state="%s"}' % s]
+                   for s in ("active", "ending")] == [1, 0], "it does not end")
     lines = daemon.log_text().count("\n")
     check(lines < 200, f"{lines} lines in the log")
 

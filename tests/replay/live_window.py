@@ -13,9 +13,9 @@ import struct
 import sys
 import threading
 import time
-import urllib.request
 
 import relay
+from looking import metrics
 from relay import check, equal
 from viewer import (HUP, INACTIVE, OK, PACKET_OK, PERIOD_US, RETRY, Live,
                     attached)
@@ -96,17 +96,16 @@ def packets_of(path):
     if not index.exists():
         equal(len(data), 0, f"{path}: bytes without an index")
         return
-    raw, at = index.read_bytes(), 0
-    for i in range(16, len(raw), 72):
-        offset, bits = struct.unpack_from(">QQ", raw, i)
+    at = 0
+    for offset, size, number in relay.records(index, False):
         equal(offset, at, f"{path}: offset")
-        at += bits // 8
+        at += size
         check(at <= len(data), f"{path}: the index is ahead of the data")
         n, seq = struct.unpack_from(">QQ", data, offset)
-        check(data[offset:at] == content(n, seq, bits // 8),
+        check(data[offset:at] == content(n, seq, size),
               f"{path}: packet {seq} is not what was sent")
-        equal(struct.unpack_from(">Q", raw, i + 64)[0], seq, "its number")
-        yield seq, bits // 8
+        equal(number, seq, "its number")
+        yield seq, size
     equal(at, len(data), f"{path}: all bytes are in the index")
 
 
@@ -148,13 +147,6 @@ class Reader(threading.Thread):
         self.missed += seq - self.seen[stream]
         self.seen[stream] = seq + 1
         self.bytes += len(blob)
-
-
-def metrics(daemon):
-    with urllib.request.urlopen(
-            f"http://127.0.0.1:{daemon.http_port}/metrics", timeout=10) as f:
-        lines = f.read().decode().splitlines()
-    return dict(line.rsplit(" ", 1) for line in lines if line[:1] != "#")
 
 
 def steady():
@@ -360,8 +352,7 @@ def whom_it_concerns():
         equal(len(list(live.dir.glob("ring_*"))), 40, "files of the ring")
         config.write_text("[relayd]\n")
         daemon.process.send_signal(signal.SIGHUP)
-        relay.wait_until("not reloaded",
-                         lambda: "--live-window is" in daemon.log_text())
+        daemon.wait_log("--live-window is")
         later = Live(daemon, "later")
         for _ in range(40):
             later.packet(65536, 0)

@@ -92,7 +92,7 @@ def both_families_on_one_address():
         session = relay.Session(daemon)
         session.packet()
         session.finish()
-        within(lambda: " peer=127.0.0.1:" in daemon.log_text(), "its name")
+        daemon.wait_log(" peer=127.0.0.1:")
         check("ffff" not in daemon.log_text(), "a mapped address")
 
 

@@ -478,6 +478,19 @@ def rotate_request(chunk, *positions):
         chunk or 0) + b"".join(struct.pack(">QQ", *p) for p in positions)
 
 
+def records(index, is_whole=True):
+    """[(offset, bytes, packet number)] of an index file. IS_WHOLE: it ends with
+    a record."""
+    blob = index.read_bytes()[16:]
+    check(len(blob) % 72 == 0 or not is_whole, f"{index}: torn")
+    found = []
+    for at in range(0, len(blob) - 71, 72):
+        offset, bits = struct.unpack_from(">QQ", blob, at)
+        found.append((offset, bits // 8,
+                      struct.unpack_from(">Q", blob, at + 64)[0]))
+    return found
+
+
 class Peer:
     """A control and a data connection."""
 
@@ -554,14 +567,12 @@ class Session(Peer):
               f"{self.path}: the data file differs from what was sent")
         if self.seq == 0:
             return
-        index = (self.dir / "index/ch_0.idx").read_bytes()
-        equal(len(index), 16 + 72 * self.seq, f"{self.path}: index size")
-        equal(index[:16], struct.pack(">IIII", 0xC1F1DCC1, 1, 1, 72),
-              "index header")
-        for i, at in enumerate(range(16, len(index), 72)):
-            offset, _, _ = struct.unpack_from(">QQQ", index, at)
-            number = struct.unpack_from(">Q", index, at + 64)[0]
-            equal((offset, number), (self.offsets[i], i), f"record {i}")
+        index = self.dir / "index/ch_0.idx"
+        equal(index.read_bytes()[:16],
+              struct.pack(">IIII", 0xC1F1DCC1, 1, 1, 72), "index header")
+        equal([(offset, seq) for offset, _, seq in records(index)],
+              list(zip(self.offsets, range(self.seq))),
+              f"{self.path}: records")
 
 
 def is_served(daemon, name):

@@ -79,6 +79,13 @@ def wait_finished(daemon, *paths):
         stored(daemon)[n]["bytes"] > 0 for n in names))
 
 
+def finished(daemon, count, **how):
+    """The directories of so many sessions."""
+    dirs = [record(daemon, f"s{i}", **how) for i in range(count)]
+    wait_finished(daemon, *dirs)
+    return dirs
+
+
 def write_settings(daemon, **limits):
     """What is young goes, too, unless LIMITS say otherwise."""
     limits = {"keep_at_least": "0s", **limits}
@@ -154,8 +161,8 @@ def active_stays():
         s = relay.Session(daemon, "goes-on")
         s.packets(8, 65440, 96)
         set_limits(daemon, max_use="400k")
-        wait_until("told", lambda: "--max-use of 409600 bytes cannot be "
-                   "reached, so nothing is deleted" in daemon.log_text())
+        daemon.wait_log("--max-use of 409600 bytes cannot be "
+                        "reached, so nothing is deleted")
         time.sleep(1.2)
         check(old.exists(), "deleted for nothing")
         equal(daemon.log_text().count("cannot be reached"), 1, "warnings")
@@ -192,8 +199,7 @@ def a_viewer_reads_on():
 def kept():
     """Who is kept stays, over a restart too, until it is told otherwise."""
     with start() as daemon:
-        dirs = [record(daemon, f"s{i}") for i in range(3)]
-        wait_finished(daemon, *dirs)
+        dirs = finished(daemon, 3)
         name = str(dirs[0].relative_to(daemon.out))
         equal(order(daemon, "/api/v1/keep", path=name, keep=1)["kept"], True,
               "kept")
@@ -218,8 +224,7 @@ def kept():
 def dry_run():
     """It says what would go, and nothing goes; the real one says the same."""
     with start() as daemon:
-        dirs = [record(daemon, f"s{i}") for i in range(4)]
-        wait_finished(daemon, *dirs)
+        dirs = finished(daemon, 4)
         names = [str(p.relative_to(daemon.out)) for p in dirs]
         order(daemon, "/api/v1/keep", path=names[0], keep=1)
         # A limit that holds only while the daemon does not look: stopped.
@@ -260,8 +265,7 @@ def max_age():
 def replaced(put):
     """Something else stands where a noted directory was."""
     with start() as daemon:
-        dirs = [record(daemon, f"s{i}") for i in range(3)]
-        wait_finished(daemon, *dirs)
+        dirs = finished(daemon, 3)
         aside = daemon.top / "aside"
         precious = daemon.top / "precious"
         precious.mkdir()
@@ -294,8 +298,7 @@ def by_a_file():
 def by_a_parent_that_is_a_link():
     """The host's folder is replaced by a link to a copy elsewhere."""
     with start() as daemon:
-        dirs = [record(daemon, f"s{i}") for i in range(2)]
-        wait_finished(daemon, *dirs)
+        finished(daemon, 2)
         away = daemon.top / "away"
         (daemon.out / "h").rename(away)
         (daemon.out / "h").symlink_to(away)
@@ -342,8 +345,7 @@ def damaged_notes():
     """Forged rows are skipped, the others count; without its pages the file is
     refused, and stays."""
     with start() as daemon:
-        dirs = [record(daemon, f"s{i}") for i in range(3)]
-        wait_finished(daemon, *dirs)
+        dirs = finished(daemon, 3)
         before = stored(daemon)
         daemon.kill()
         with contextlib.closing(sqlite3.connect(daemon.notes())) as db, db:
@@ -363,7 +365,7 @@ def damaged_notes():
         notes.write_bytes(bad)
         daemon.start_again()
         set_limits(daemon, max_use="1k")
-        wait_until("refused", lambda: "damaged" in daemon.log_text())
+        daemon.wait_log("damaged")
         time.sleep(1.2)
         check(all(p.exists() for p in dirs), "deleted")
         equal(notes.read_bytes(), bad, "the damaged file")
@@ -387,15 +389,13 @@ def foreign_notes():
             make(daemon.notes())
             daemon.start_again()
             one = record(daemon, "one")
-            wait_until("not possible", lambda: "retention is not possible" in
-                       daemon.log_text())
+            daemon.wait_log("retention is not possible")
             said = order(daemon, "/api/v1/stored", 503, "GET")
             check("no notes" in said["error"] and
                   "--state-dir" in said["error"], f"{said}")
             order(daemon, "/api/v1/keep", 503, path="h/one")
             set_limits(daemon, max_use="1k")
-            wait_until("refused", lambda: "retention is refused" in
-                       daemon.log_text())
+            daemon.wait_log("retention is refused")
             time.sleep(1.2)
             check(one.exists(), "it was deleted")
             check(os.path.lexists(daemon.notes()), "it was removed")
@@ -404,10 +404,7 @@ def foreign_notes():
 def share_output(first, second):
     """The second relay starts again, with the output directory of the first."""
     second.stop()
-    second.is_stopped = False
-    second.command[second.command.index("-o") + 1] = str(first.out)
-    second.out = first.out
-    second.start_again()
+    second.serve_from(first.out)
 
 
 def two_relays():
@@ -531,8 +528,7 @@ def snapshots():
 def removed_by_hand():
     """A directory that somebody removed or renamed falls out."""
     with start() as daemon:
-        dirs = [record(daemon, f"s{i}") for i in range(3)]
-        wait_finished(daemon, *dirs)
+        dirs = finished(daemon, 3)
         shutil.rmtree(dirs[0])
         dirs[1].rename(dirs[1].with_name("renamed"))
         wait_until("fell out", lambda: set(stored(daemon)) == {
@@ -616,9 +612,7 @@ def moves_and_copies():
         subprocess.run(["cp", "-a", moved, daemon.out], check=True)
 
         def again(out):
-            daemon.command[daemon.command.index("-o") + 1] = str(out)
-            daemon.out = out
-            daemon.start_again()
+            daemon.serve_from(out)
             return set(stored(daemon))
         equal(again(daemon.out), set(), "of the copy")
         daemon.stop()
@@ -690,8 +684,7 @@ def a_full_disk():
     all the same, /readyz says when there is room again, and recording goes
     on."""
     def case(daemon):
-        dirs = [record(daemon, f"s{i}", packets=24) for i in range(3)]
-        wait_finished(daemon, *dirs)
+        dirs = finished(daemon, 3, packets=24)
         s = relay.Session(daemon, "goes-on")
         s.packets(1)
         small_disk.fill(daemon)

@@ -41,7 +41,7 @@ def nothing_young():
         set_limits(daemon, keep_at_least="4s", max_age="3s")
         why = (f"{daemon.top}/conf:3: --max-age=3s is less than --keep-at-least=4s: set "
                "--keep-at-least=3s, or a longer --max-age")
-        wait_until("refused", lambda: why in daemon.log_text())
+        daemon.wait_log(why)
         checked = subprocess.run([*daemon.command, "--check-config"],
                                  env=daemon.environment, capture_output=True,
                                  check=False)
@@ -67,9 +67,8 @@ def links_inside():
         (one / "a/b/empty").mkdir()
         wait_finished(daemon, one)
         set_limits(daemon, max_use="1k")
-        wait_until("told", lambda: f"{one.relative_to(daemon.out)}: files that "
-                   "the relay did not create are left there: 4\n"
-                   in daemon.log_text())
+        daemon.wait_log(f"{one.relative_to(daemon.out)}: files that "
+                        "the relay did not create are left there: 4\n")
         wait_until("forgotten", lambda: stored(daemon) == {})
         equal({p for p in one.rglob("*") if p.is_symlink() or not p.is_dir()},
               set(theirs), "what is left")
@@ -91,7 +90,7 @@ def an_error_deletes_nothing():
             pass
         s = relay.Session(daemon, "goes-on")
         s.packet()
-        wait_until("told", lambda: "no space" in daemon.log_text())
+        daemon.wait_log("no space")
         time.sleep(1.2)
         check(old.exists(), "deleted")
         for c in (s.control, s.data):

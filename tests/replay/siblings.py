@@ -230,9 +230,7 @@ def one_that_ended_is_not_joined():
         old.streams()
         old.control.index(old.stream, 0, 4096)
         old.control.close()
-        relay.wait_until(
-            "no end seen",
-            lambda: "control connection ended" in daemon.log_text())
+        daemon.wait_log("control connection ended")
         new = Domain(daemon, USER)
         check(new.dir != old.dir, f"both in {new.dir}")
         for d in (new, old):
@@ -243,8 +241,7 @@ def one_that_ended_is_not_joined():
                 d.settle()
             else:
                 d.data.packet(d.stream, 0, bytes([0]) * 4096)
-        relay.wait_until("the old one stays",
-                         lambda: "session ended" in daemon.log_text())
+        daemon.wait_log("session ended")
         equal(old.content(""), [0], "old")
         equal(new.content(""), [0], "new")
         old.data.close()

@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 import old_peers
 import relay
@@ -55,68 +54,67 @@ def capabilities_are_not_for_the_environment():
         shutil.rmtree(top)
 
 
-def begin(daemon, **fields):
-    """(code, path) of a session, whose connection stays open"""
+def begin(daemon, want, **fields):
+    """A session that gets the path WANT, or is refused; its connection, which
+    stays open."""
     c = daemon.peer()
     fields.setdefault("uuid", os.urandom(16))
     _, code, path = c.create_session(want=None, **fields)
-    return c, code, path
+    equal((code, path), (relay.OK, want) if want else (relay.FATAL, ""),
+          f"session {fields}")
+    daemon.kept.append(c)
+    return c
 
 
-def add_old(daemon, path, minor=10, channel="x_0", **fields):
-    """The code for a stream of a peer before 2.11, at PATH."""
+def add_old(daemon, path, want=relay.UNKNOWN, minor=10, name="old"):
+    """A stream of a peer before 2.11, at PATH."""
     c = daemon.peer(minor)
-    c.ask(relay.CREATE_SESSION, old_peers.names("old"), 12)
-    blob = old_peers.stream_request(minor, channel, path)
-    return struct.unpack(">QI", c.ask(relay.ADD_STREAM, blob, 12))[1]
+    c.ask(relay.CREATE_SESSION,
+          old_peers.names(name) if minor >= 4 else b"", 12)
+    blob = old_peers.stream_request(minor, "x_0", path)
+    code = struct.unpack(">QI", c.ask(relay.ADD_STREAM, blob, 12))[1]
+    check(want in (None, code), f"{path} of {name} 2.{minor}: code {code}")
+    return code
 
 
 def rotate(s):
     """The victim's rotation, which must go well."""
     s.packets(1)
-    s.control.create_chunk(1)
-    s.control.rotate(1, (s.stream, s.seq), (s.meta, 0))
-    _, path = s.control.close_chunk(0, 0)
+    path = s.next_chunk(1)
     s.control.wait_gone(0)
     found = s.daemon.out / path / "ust/uid/0/64-bit/ch_0"
     check(found.read_bytes() == s.written, "the archive is not whole")
 
 
+def below(daemon, *folders):
+    return {name: what for name, what in daemon.tree().items()
+            if name.startswith(folders)}
+
+
 def base_paths_into_a_session():
     """One that records, one that has ended: others go beside it."""
     with relay.Daemon() as daemon:
-        s, kept = relay.Session(daemon, "victim", base="place"), []
+        s = relay.Session(daemon, "victim", base="place")
         for inner, want in (("place/archives", None), ("place/.tmp_x", None),
                             ("place/deep/er", "h/place-1/deep/er"),
                             ("place/ust/x", "h/place-1/ust/x"),
                             ("place", "h/place-2")):
-            c, code, path = begin(daemon, base=inner)
-            kept.append(c)
-            if want is None:
-                equal(code, relay.FATAL, inner)
-            else:
-                equal((code, path), (relay.OK, want), inner)
+            begin(daemon, want, base=inner)
         rotate(s)
         s.leave()
         siblings.released(daemon.out / s.path)
-        before = {k: v for k, v in daemon.tree().items()
-                  if k.startswith("h/place/")}
+        before = below(daemon, "h/place/")
         # The folder place-1/ust now looks like what a session leaves.
-        for inner, want in (("place/in", "h/place-3/in"),
-                            ("place/ust/uid", "h/place-3/ust/uid")):
-            c, code, path = begin(daemon, base=inner)
-            kept.append(c)
-            equal((code, path), (relay.OK, want), f"{inner} after the end")
-        equal({k: v for k, v in daemon.tree().items()
-               if k.startswith("h/place/")}, before, "the ended session")
+        begin(daemon, "h/place-3/in", base="place/in")
+        begin(daemon, "h/place-3/ust/uid", base="place/ust/uid")
+        equal(below(daemon, "h/place/"), before, "the ended session")
 
 
 def sessions_below_one_folder():
     """Base paths that share a folder that is nobody's."""
     with relay.Daemon() as daemon:
         for base in "lab/one", "lab/two", "lab/more/three", "lab/more/four":
-            _, code, path = begin(daemon, base=base)
-            equal((code, path), (relay.OK, "h/" + base), base)
+            begin(daemon, "h/" + base, base=base)
 
 
 def old_paths_into_a_session():
@@ -124,16 +122,16 @@ def old_paths_into_a_session():
         s = relay.Session(daemon, "victim", base="place")
         for path in ("h/place/kernel", "h/place/ust/uid/0/64-bit",
                      "h/place/.tmp_old_chunk/x", "h/place"):
-            equal(add_old(daemon, path), relay.UNKNOWN, path)
+            add_old(daemon, path)
         rotate(s)
         s.leave()
         released = daemon.tree()
         for path in ("h/place/kernel", "h/place/archives/x/ust",
                      "h/new/archives/x", "h/new/.tmp_new_chunk/x"):
-            equal(add_old(daemon, path), relay.UNKNOWN, f"{path} at the end")
+            add_old(daemon, path)
         equal(daemon.tree(), released, "tree")
-        equal(add_old(daemon, "h/new/ust/pid/.hidden-1-2"), relay.OK, "own")
-        equal(add_old(daemon, "h/new/kernel"), relay.OK, "the other domain")
+        add_old(daemon, "h/new/ust/pid/.hidden-1-2", relay.OK)
+        add_old(daemon, "h/new/kernel", relay.OK)
 
 
 def old_paths_into_another_old_session():
@@ -145,15 +143,10 @@ def old_paths_into_another_old_session():
         before = daemon.tree()
         for path in (root + "/kernel/evil", root + "/evil",
                      root + "/ust/uid/0/64-bit"):
-            equal(add_old(daemon, path), relay.UNKNOWN, f"{path} by another")
+            add_old(daemon, path)
         daemon.source = "127.0.0.2"
         for name, minor in ("victim", 10), ("old", 10), ("old", 3):
-            c = daemon.peer(minor)
-            c.ask(relay.CREATE_SESSION,
-                  old_peers.names(name) if minor >= 4 else b"", 12)
-            blob = old_peers.stream_request(minor, "x_0", root + "/ust/x")
-            equal(struct.unpack(">QI", c.ask(relay.ADD_STREAM, blob, 12))[1],
-                  relay.UNKNOWN, f"{name} 2.{minor} from elsewhere")
+            add_old(daemon, root + "/ust/x", minor=minor, name=name)
         daemon.source = "127.0.0.1"
         equal(daemon.tree(), before, "tree")
         ust = old_peers.Old(daemon, 10, "victim", root + "/ust/uid/0/64-bit")
@@ -162,8 +155,7 @@ def old_paths_into_another_old_session():
             s.finish(1)
         # A later session of 2.11 goes beside what lives.
         first = old_peers.Old(daemon, 10, "victim", "oldhost/b/kernel")
-        _, code, path = begin(daemon, host="oldhost", base="b")
-        equal((code, path), (relay.OK, "oldhost/b-1"), "beside an old one")
+        begin(daemon, "oldhost/b-1", host="oldhost", base="b")
         first.finish(relay.NONE)
 
 
@@ -178,20 +170,16 @@ def old_paths_of_one_folder():
             relay.ADD_STREAM, old_peers.stream_request(
                 10, "x_0", roots[1] + "/kernel"), 12))[1],
             relay.UNKNOWN, "another folder")
-        equal(add_old(daemon, roots[1] + "/kernel"), relay.OK,
-              "it is nobody's")
-        equal(add_old(daemon, roots[0] + "/ust/uid/1/64-bit"), relay.UNKNOWN,
-              "by another")
+        add_old(daemon, roots[1] + "/kernel", relay.OK)
+        add_old(daemon, roots[0] + "/ust/uid/1/64-bit")
         victim.packets(2)
         victim.finish(1)
         victim.control.close()
         # The folder is free again, but no session goes into another's.
-        until = time.monotonic() + relay.TIMEOUT
         path = roots[0] + "/ust/uid/1/64-bit"
-        while (code := add_old(daemon, path)) != relay.OK:
-            check(time.monotonic() < until, f"{path}: {code} afterwards")
-            time.sleep(0.05)
-        equal(add_old(daemon, roots[0] + "/evil"), relay.UNKNOWN, "inside")
+        relay.wait_until(f"{path} is refused", lambda: add_old(
+            daemon, path, None) == relay.OK)
+        add_old(daemon, roots[0] + "/evil")
 
 
 def an_old_path_is_no_host():
@@ -199,8 +187,7 @@ def an_old_path_is_no_host():
     it."""
     with relay.Daemon() as daemon:
         old = old_peers.Old(daemon, 10, "old", "newhost")
-        _, code, path = begin(daemon, host="newhost", base="b")
-        equal((code, path), (relay.OK, "newhost/b"), "a session of that host")
+        begin(daemon, "newhost/b", host="newhost", base="b")
         other = old_peers.Old(daemon, 10, "other", "newhost/c/kernel")
         for s in old, other:
             s.finish(relay.NONE)
@@ -211,19 +198,13 @@ def snapshot_sessions_are_seen():
     snapshots; sessions of the same peer, host and name share it."""
     with relay.Daemon() as daemon:
         ours = {"base": "place", "snapshot": 1, "uuid": b"u" * 16}
-        c, code, path = begin(daemon, **ours)
-        equal((code, path), (relay.OK, "h/place"), "snapshot session")
-        kept, code, path = begin(daemon, base="place/in")
-        equal((code, path), (relay.OK, "h/place-1/in"), "inside")
-        equal(add_old(daemon, "h/place/x/kernel"), relay.UNKNOWN, "old")
-        more, code, path = begin(daemon, **ours)
-        equal((code, path), (relay.OK, "h/place"), "another one")
-        for other in ({"uuid": b"v" * 16}, {"name": "other"}):
-            alien, code, path = begin(daemon, **{**ours, **other})
-            check(code == relay.OK and path != "h/place", f"{other}: {path}")
-            alien.close()
-        for conn in c, kept, more:
-            conn.close()
+        begin(daemon, "h/place", **ours)
+        begin(daemon, "h/place-1/in", base="place/in")
+        add_old(daemon, "h/place/x/kernel")
+        begin(daemon, "h/place", **ours)
+        for number, other in enumerate(({"uuid": b"v" * 16},
+                                        {"name": "other"}), 2):
+            begin(daemon, f"h/place-{number}", **{**ours, **other})
 
 
 def snapshots_of_two_relays():
@@ -231,15 +212,9 @@ def snapshots_of_two_relays():
     output directory do not share a directory."""
     with relay.Daemon() as one, relay.Daemon() as two:
         two.stop()
-        two.is_stopped = False
-        two.command[two.command.index("-o") + 1] = str(one.out)
-        two.start_again()
-        kept = []
+        two.serve_from(one.out)
         for daemon, want in ((one, "h/place"), (two, "h/place-1")) * 2:
-            c, code, path = begin(daemon, base="place", snapshot=1,
-                                  uuid=b"u" * 16)
-            equal((code, path), (relay.OK, want), "snapshot session")
-            kept.append(c)
+            begin(daemon, want, base="place", snapshot=1, uuid=b"u" * 16)
 
 
 def a_finished_trace_gets_no_files_of_old_peers():
@@ -248,8 +223,7 @@ def a_finished_trace_gets_no_files_of_old_peers():
         s.packet()
         s.finish()
         before = daemon.tree()
-        equal(add_old(daemon, "h/place/ust/uid/0/64-bit"), relay.UNKNOWN,
-              "its folder")
+        add_old(daemon, "h/place/ust/uid/0/64-bit")
         equal(daemon.tree(), before, "tree")
 
 
@@ -260,41 +234,35 @@ def snapshots_into_a_session():
         s = relay.Session(daemon, "victim", base="place")
         s.packet()
         deep = relay.Session(daemon, "deep", base="folder/in")
-        for base in "place", "place/in", "folder":
-            c, code, path = begin(daemon, base=base, snapshot=1)
-            check(code == relay.OK and path.startswith(f"h/{base[:5]}") and
-                  path != "h/" + base, f"{base}: {path}")
+        for base, want in (("place", "h/place-1"),
+                           ("place/in", "h/place-2/in"),
+                           ("folder", "h/folder-1")):
             for name in "in", "snapshot-1":
+                c = begin(daemon, want, base=base, snapshot=1,
+                          uuid=base.encode().ljust(16))
                 c.create_chunk(0, name=name)
                 c.close_chunk(0)
-                c.close()
-                c, code, path = begin(daemon, base=base, snapshot=1)
-            c.close()
         rotate(s)
         deep.packet()
         for one in s, deep:
             one.leave()
             siblings.released(daemon.out / one.path)
-        before = {k: v for k, v in daemon.tree().items()
-                  if k.startswith(("h/place/", "h/folder/in/"))}
-        for base in "place", "place/archives/x", "folder/in":
-            c, code, path = begin(daemon, base=base, snapshot=1)
-            if "archives" in base:
-                equal(code, relay.FATAL, base)
-                continue
-            check(code == relay.OK and path != "h/" + base, f"{base}: {path}")
-            c.create_chunk(0, name="mine")
-        equal({k: v for k, v in daemon.tree().items()
-               if k.startswith(("h/place/", "h/folder/in/"))}, before,
-              "the finished sessions")
+        finished = "h/place/", "h/folder/in/"
+        before = below(daemon, *finished)
+        begin(daemon, None, base="place/archives/x", snapshot=1)
+        for base, want in (("place", "h/place-3"),
+                           ("folder/in", "h/folder/in-1")):
+            begin(daemon, want, base=base, snapshot=1).create_chunk(
+                0, name="mine")
+        equal(below(daemon, *finished), before, "the finished sessions")
 
 
 def names_of_chunks():
     """Names that the relay uses itself are not for a peer's chunks."""
     with relay.Daemon() as daemon:
         for name in "archives", "ust", "kernel":
-            c, code, path = begin(daemon, base="place", snapshot=1)
-            equal(code, relay.OK, "snapshot session")
+            c = daemon.peer()
+            c.create_session(base="place", snapshot=1)
             c.create_chunk(0, name=name, want=relay.UNKNOWN)
         c = relay.Session(daemon, "own").control
         for path in "archives/x", ".tmp_old_chunk/x":

@@ -148,12 +148,9 @@ class UdpSession(relay.Session):
         """packet_seq_num of each record, whose bytes are looked at."""
         where = where or self.dir
         blob = (where / "ch_0").read_bytes()
-        index = (where / "index/ch_0.idx").read_bytes()
         found = []
-        for at in range(16, len(index), 72):
-            offset, bits = struct.unpack_from(">QQ", index, at)
-            seq = struct.unpack_from(">Q", index, at + 64)[0]
-            equal(bits, size * 8, "record's size")
+        for offset, length, seq in relay.records(where / "index/ch_0.idx"):
+            equal(length, size, "record's size")
             check(blob[offset:offset + 4000] == self.payload(seq),
                   f"packet {seq}: other bytes")
             found.append(seq)
@@ -460,8 +457,7 @@ def the_end_of_control_waits_for_what_is_under_way():
         time.sleep(0.1)
         for piece in s.pieces(0):
             s.throw(piece)
-        relay.wait_until("the session stays",
-                         lambda: "session ended" in daemon.log_text())
+        daemon.wait_log("session ended")
         equal(s.numbers(), [0], "packets")
         equal([x["first"] for x in s.losses()], [1], "loss log")
 
