@@ -82,43 +82,57 @@ open_journal(const char *path)
 	return fd;
 }
 
+/* An entry of the journal: the message, and fields of which no value is longer
+ * than it. */
+struct entry {
+	char text[4 * LOG_JSON_MAX];
+	size_t len;
+};
+
 /* NAME=VALUE and a newline; nothing if it does not fit. */
-static size_t
-put_field(char *out, size_t n, const char *name, const char *value, size_t len)
+static void
+put_field(struct entry *e, const char *name, const char *value, size_t len)
 {
 	const size_t name_len = strlen(name);
+	char *out = e->text + e->len;
 
-	if (len == 0 || name_len + len + 2 > n)
-		return 0;
+	if (len == 0 || name_len + len + 2 > sizeof(e->text) - e->len)
+		return;
 	memcpy(out, name, name_len);
 	out[name_len] = '=';
 	memcpy(out + name_len + 1, value, len);
 	out[name_len + 1 + len] = '\n';
-	return name_len + len + 2;
+	e->len += name_len + len + 2;
 }
 
-static size_t
-put_number(char *out, size_t n, const char *name, int value)
+static void
+put_string(struct entry *e, const char *name, const char *value)
+{
+	put_field(e, name, value, strlen(value));
+}
+
+static void
+put_number(struct entry *e, const char *name, int value)
 {
 	char text[16];
 
-	return put_field(out, n, name, text,
-	    (size_t)snprintf(text, sizeof(text), "%d", value));
+	snprintf(text, sizeof(text), "%d", value);
+	put_string(e, name, text);
 }
 
 /* A value from a peer is escaped as in the text of a line: a newline would
  * begin another field. */
-static size_t
-put_text(char *out, size_t n, const char *name, const char *value, size_t len)
+static void
+put_escaped(struct entry *e, const char *name, const char *value, size_t len)
 {
 	char text[LOG_LINE_MAX];
 
 	len = log_escape(text, sizeof(text), value, value + len, false);
-	return put_field(out, n, name, text, len);
+	put_field(e, name, text, len);
 }
 
-static size_t
-put_tags(char *out, size_t n, const char *detail)
+static void
+put_tags(struct entry *e, const char *detail)
 {
 	static const struct {
 		const char *tag, *field;
@@ -126,39 +140,21 @@ put_tags(char *out, size_t n, const char *detail)
 		{ "host", "TRACEPULSE_HOST" },
 		{ "session", "TRACEPULSE_SESSION" },
 		{ "stream", "TRACEPULSE_STREAM" } };
-	size_t len = 0, value_len;
-	const char *value, *slash;
 
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
-		value_len = log_take_tag(tags[i].tag, &detail, &value);
-		slash = memchr(value, '/', value_len);
+		const char *value, *slash;
+		size_t len = log_take_tag(tags[i].tag, &detail, &value);
+
+		slash = memchr(value, '/', len);
 		/* "session=7/NAME": a reader wants to ask for a name. */
 		if (strcmp(tags[i].tag, "session") == 0 && slash != NULL) {
-			len += put_text(out + len, n - len,
-			    "TRACEPULSE_SESSION_ID", value,
+			put_escaped(e, "TRACEPULSE_SESSION_ID", value,
 			    (size_t)(slash - value));
-			value_len -= (size_t)(slash + 1 - value);
+			len -= (size_t)(slash + 1 - value);
 			value = slash + 1;
 		}
-		len += put_text(
-		    out + len, n - len, tags[i].field, value, value_len);
+		put_escaped(e, tags[i].field, value, len);
 	}
-	return len;
-}
-
-static size_t
-put_source(char *out, size_t n, const struct log_source *p)
-{
-	const char *path = p->file;
-	size_t len;
-
-	/* A build in a directory of its own names files "../../FILE". */
-	while (strncmp(path, "../", 3) == 0)
-		path += 3;
-	len = put_field(out, n, "CODE_FILE", path, strlen(path));
-	len += put_number(out + len, n - len, "CODE_LINE", p->line);
-	return len + put_field(out + len, n - len, "CODE_FUNC", p->function,
-			 strlen(p->function));
 }
 
 /* Send L to the journal of systemd, by its native protocol
@@ -169,26 +165,28 @@ static enum status
 send_entry(int fd, const struct line *l)
 {
 	const struct log_look look = { .is_json = published(&is_json) != 0 };
-	const char *name = program_invocation_short_name;
-	/* The message, and fields of which no value is longer than it. */
-	char message[LOG_JSON_MAX], out[4 * LOG_JSON_MAX];
-	const size_t n = sizeof(out);
+	const char *path = l->source->file;
+	char message[LOG_JSON_MAX];
+	struct entry e;
 	ssize_t sent;
-	size_t len;
 
+	e.len = 0;
 	/* Without the newline. */
-	len = log_text(message, look, l->level, l->detail) - 1;
-	len = put_field(out, n, "MESSAGE", message, len);
-	len += put_number(
-	    out + len, n - len, "PRIORITY", log_priority(l->level));
-	len += put_field(
-	    out + len, n - len, "SYSLOG_IDENTIFIER", name, strlen(name));
-	len += put_tags(out + len, n - len, l->detail);
-	len += put_source(out + len, n - len, l->source);
+	put_field(&e, "MESSAGE", message,
+	    log_text(message, look, l->level, l->detail) - 1);
+	put_number(&e, "PRIORITY", log_priority(l->level));
+	put_string(&e, "SYSLOG_IDENTIFIER", program_invocation_short_name);
+	put_tags(&e, l->detail);
+	/* A build in a directory of its own names files "../../FILE". */
+	while (strncmp(path, "../", 3) == 0)
+		path += 3;
+	put_string(&e, "CODE_FILE", path);
+	put_number(&e, "CODE_LINE", l->source->line);
+	put_string(&e, "CODE_FUNC", l->source->function);
 	if (l->error != 0)
-		len += put_number(out + len, n - len, "ERRNO", l->error);
+		put_number(&e, "ERRNO", l->error);
 	do
-		sent = send(fd, out, len, MSG_NOSIGNAL);
+		sent = send(fd, e.text, e.len, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	if (sent >= 0)
 		return OK;

@@ -183,37 +183,35 @@ daemon_start(struct daemon *d, const struct options *o)
 }
 
 static void
-show_port(const struct listen_url *u, uint16_t port, char *out, size_t n)
-{
-	if (u->has_socket)
-		snprintf(out, n, "port %u of the service manager", port);
-	else
-		listen_url_show(u, port, out, n);
-}
-
-static void
 tell_log_ready(const struct options *o, const struct daemon_ports *ports)
 {
-	char control[300], data[300], live[300], udp[32] = "";
-	char http[300] = "";
-	size_t n;
+	const struct {
+		const char *name;
+		const struct listen_url *url;
+		uint16_t port; /* 0: none */
+	} listeners[] = { { "control", &o->control, ports->control },
+		{ "data", &o->data, ports->data }, { "UDP", NULL, ports->udp },
+		{ "live", &o->live, ports->live },
+		{ "http", &o->http, ports->http } };
+	char text[5 * 300] = "", url[300];
+	size_t n = 0;
 
-	show_port(&o->control, ports->control, control, sizeof(control));
-	show_port(&o->data, ports->data, data, sizeof(data));
-	show_port(&o->live, ports->live, live, sizeof(live));
-	if (ports->udp != 0)
-		snprintf(udp, sizeof(udp), "UDP port %u, ", ports->udp);
-	if (ports->http != 0) {
-		n = (size_t)snprintf(http, sizeof(http), "http ");
-		show_port(&o->http, ports->http, http + n, sizeof(http) - n);
-	} else if (o->http_path[0] != '\0') {
-		snprintf(http, sizeof(http), "http unix:%s", o->http_path);
+	for (size_t i = 0; i < ARRAY_LEN(listeners); i++) {
+		const struct listen_url *u = listeners[i].url;
+
+		if (listeners[i].port == 0)
+			continue;
+		snprintf(url, sizeof(url), "port %u%s", listeners[i].port,
+		    u == NULL ? "" : " of the service manager");
+		if (u != NULL && !u->has_socket)
+			listen_url_show(u, listeners[i].port, url, sizeof(url));
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s, ",
+		    listeners[i].name, url);
 	}
 	log_notice("tracepulse-relayd " PACKAGE_VERSION
-		   " ready: control %s, data "
-		   "%s, %slive %s, %s%straces in %s",
-	    control, data, udp, live, http, http[0] != '\0' ? ", " : "",
-	    o->output);
+		   " ready: %s%s%s%straces in %s",
+	    text, o->http_path[0] != '\0' ? "http unix:" : "", o->http_path,
+	    o->http_path[0] != '\0' ? ", " : "", o->output);
 }
 
 static void

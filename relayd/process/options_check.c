@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -161,23 +162,17 @@ check_addresses(const struct options *o)
 static bool
 check_directory(const char *dir, const char *what)
 {
-	char path[PATH_MAX];
+	char copy[PATH_MAX], *path = copy;
 	struct stat sb;
 
-	snprintf(path, sizeof(path), "%s", dir);
+	snprintf(copy, sizeof(copy), "%s", dir);
 	while (
-	    stat(path, &sb) != 0 && errno == ENOENT && strcmp(path, "/") != 0) {
-		char *slash = strrchr(path, '/');
-
-		if (slash == NULL)
-			break;
-		slash[slash == path] = '\0';
-	}
-	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 &&
-	    stat(path, &sb) == 0 && S_ISDIR(sb.st_mode))
-		return true;
+	    stat(path, &sb) != 0 && errno == ENOENT && strcmp(path, "/") != 0)
+		path = dirname(path);
 	if (stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode))
 		errno = ENOTDIR;
+	else if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0)
+		return true;
 	log_errno(LOG_ERROR, "%s %s: cannot write in %s", what, dir, path);
 	return false;
 }
@@ -186,15 +181,13 @@ check_directory(const char *dir, const char *what)
 static bool
 check_file_path(const char *file, const char *what)
 {
-	char dir[PATH_MAX];
+	char copy[PATH_MAX], *dir;
 	struct stat sb;
-	char *slash;
 
 	if (file[0] == '\0')
 		return true;
-	snprintf(dir, sizeof(dir), "%s", file);
-	slash = strrchr(dir, '/');
-	slash[slash == dir] = '\0';
+	snprintf(copy, sizeof(copy), "%s", file);
+	dir = dirname(copy);
 	if (stat(dir, &sb) == 0)
 		return check_directory(dir, what);
 	log_errno(LOG_ERROR, "%s %s: %s", what, file, dir);
