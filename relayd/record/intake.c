@@ -34,7 +34,8 @@ intake_free(struct stream *t)
 
 	assert(in->held_bytes == 0);
 	list_del(&in->gapped_node);
-	in->transport->destroy(t);
+	if (in->transport->destroy != NULL)
+		in->transport->destroy(t);
 	reorder_free(&in->reorder);
 	intake_count_records(t);
 	assert(in->counted_records == 0);
@@ -193,14 +194,25 @@ intake_record(struct stream *t, const struct relay_index *i)
 bool
 intake_is_empty(const struct stream *t)
 {
+	const struct transport_ops *ops = t->intake.transport;
+
 	return reorder_is_empty(&t->intake.reorder) &&
-	       !t->intake.transport->has_pieces(t);
+	       (ops->has_pieces == NULL || !ops->has_pieces(t));
 }
 
 uint64_t
 intake_check_gap(struct stream *t, uint64_t now_ns)
 {
 	return t->intake.transport->check_gap(t, now_ns);
+}
+
+/* No more records will come. */
+static void
+records_end(struct stream *t)
+{
+	if (t->intake.transport->closing != NULL)
+		t->intake.transport->closing(t);
+	reorder_without_records(&t->intake.reorder);
 }
 
 void
@@ -210,8 +222,7 @@ intake_close(struct stream *t, uint64_t last_seq)
 
 	in->has_last = last_seq != NO_SEQ;
 	in->last_seq = last_seq;
-	in->transport->closing(t);
-	reorder_without_records(&in->reorder);
+	records_end(t);
 }
 
 void
@@ -220,8 +231,7 @@ intake_end_of_control(struct stream *t)
 	struct intake *in = &t->intake;
 
 	in->has_last = reorder_last_record(&in->reorder, &in->last_seq);
-	in->transport->closing(t);
-	reorder_without_records(&in->reorder);
+	records_end(t);
 }
 
 bool
@@ -252,24 +262,6 @@ intake_write_rest(struct stream *t)
 			return false;
 	} while (reorder_skip(&t->intake.reorder, &dropped) > 0);
 	return true;
-}
-
-static void
-tcp_destroy(struct stream *t)
-{
-}
-
-/* A packet whose bytes are not all present belongs to its connection. */
-static bool
-tcp_has_pieces(const struct stream *t)
-{
-	return false;
-}
-
-/* Bytes come without a request, or their connection ends. */
-static void
-tcp_closing(struct stream *t)
-{
 }
 
 static enum status
@@ -365,11 +357,8 @@ tcp_check_gap(struct stream *t, uint64_t now_ns)
 
 const struct transport_ops tcp_transport = {
 	.is_connected = true,
-	.destroy = tcp_destroy,
 	.record = tcp_record,
-	.has_pieces = tcp_has_pieces,
 	.pending = tcp_pending,
-	.closing = tcp_closing,
 	.may_go_on = tcp_may_go_on,
 	.finish = intake_write_rest,
 	.pass_gap = tcp_pass_gap,

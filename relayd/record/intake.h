@@ -25,24 +25,25 @@ struct stream_udp;
 #define NO_SEQ UINT64_MAX /* on the wire: no packet was sent */
 
 /*
- * How the packets of a stream arrive. Each transport has all of these
- * functions. Except for its own file, no code depends on the transport.
+ * How the packets of a stream arrive. Except for its own file, no code depends
+ * on the transport.
  */
 struct transport_ops {
 	/* Its packets come on data connections. */
 	bool is_connected;
-	/* Free what the transport keeps for the stream. */
+	/* Free what the transport keeps for the stream; NULL: nothing. */
 	void (*destroy)(struct stream *t);
 	/* Put the record of packet SEQ into the heap; returns as
 	 * reorder_record(). */
 	enum status (*record)(struct stream *t, uint64_t seq,
 	    const struct index_record *rec) MUST_CHECK;
-	/* Does it have parts of packets that are not in the heap yet? */
+	/* Does it have parts of packets that are not in the heap yet? NULL:
+	 * never, as they belong to their connection. */
 	bool (*has_pieces)(const struct stream *t);
 	/* The result of stream_pending() if no write failed. */
 	uint32_t (*pending)(struct stream *t, uint64_t last_seq);
 	/* No more records will come. has_last and last_seq say up to which
-	 * packet bytes may come. */
+	 * packet bytes may come. NULL: they come without being asked for. */
 	void (*closing)(struct stream *t);
 	/* The stream is closing: may another packet become whole? */
 	bool (*may_go_on)(const struct stream *t);
