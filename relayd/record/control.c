@@ -244,7 +244,8 @@ on_send_index(struct control *c, struct reader *body, struct buf *out)
 	c->about = t;
 	if (t == NULL)
 		return reply_or_close(out, RELAY_UNKNOWN_ERROR);
-	st = i.packet_size == 0 ? stream_beacon(t, &i) : stream_record(t, &i);
+	st = i.packet_size == 0 ? stream_beacon(t, &i)
+				: stream_add_record(t, &i);
 	/* A failed write is the relay's fault: report it, and let the peer
 	 * decide. */
 	if (st == E_IO) {

@@ -152,7 +152,7 @@ largest_session(const struct shard *sh)
 	struct session *s, *found = NULL;
 
 	list_each (s, &sh->sessions, struct session, shard_node) {
-		if (found == NULL || s->held.bytes > found->held.bytes)
+		if (found == NULL || s->waiting.bytes > found->waiting.bytes)
 			found = s;
 	}
 	return found;

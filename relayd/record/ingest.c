@@ -120,7 +120,7 @@ finish_packet(struct ingest *in)
 		packet_destroy(&in->shard->store->packets, p);
 		return refuse(in, "its stream was closed", E_PROTOCOL);
 	}
-	if (intake_data(t, p) != OK)
+	if (intake_add_packet(t, p) != OK)
 		return refuse(in, "its number came twice", E_PROTOCOL);
 	return OK;
 }
@@ -232,7 +232,7 @@ size_t
 ingest_read_max(const struct ingest *in)
 {
 	return in->session == NULL ? DATA_HEADER_LEN
-				   : (size_t)in->session->held.read_max;
+				   : (size_t)in->session->waiting.read_max;
 }
 
 bool
@@ -244,11 +244,11 @@ ingest_is_held(const struct ingest *in)
 		return false;
 	if (ingest_is_mid_message(in))
 		return account_is_exhausted(in->shard->config.memory);
-	if (s != NULL && s->held.is_full)
+	if (s != NULL && s->waiting.is_full)
 		return true;
-	if (s != NULL && s->held.file_bytes >= SESSION_FILES_LITTLE &&
-	    in->shard->file_bytes > SHARD_FILES_HELD_MAX)
+	if (s != NULL && s->waiting.file_bytes >= SESSION_FILES_LITTLE &&
+	    in->shard->file_bytes > SHARD_FILES_WAITING_MAX)
 		return true;
 	return !account_may_take(
-	    in->shard->config.memory, s != NULL ? s->held.bytes : 0, 0);
+	    in->shard->config.memory, s != NULL ? s->waiting.bytes : 0, 0);
 }

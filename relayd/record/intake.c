@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of the file has the rules of TCP: packets come on data connections,
- * whole and nearly in order. udp.c has those of UDP. */
+ * in order. udp.c has those of UDP. */
 #include "relayd/record/intake.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ intake_free(struct stream *t)
 {
 	struct intake *in = &t->intake;
 
-	assert(in->held_bytes == 0);
+	assert(in->waiting_bytes == 0);
 	list_del(&in->gapped_node);
 	if (in->transport->destroy != NULL)
 		in->transport->destroy(t);
@@ -49,7 +49,7 @@ intake_count_records(struct stream *t)
 
 	if (now == before)
 		return;
-	t->session->held.n_records += now - before;
+	t->session->waiting.n_records += now - before;
 	t->intake.counted_records = (unsigned)now;
 	/* Unsigned arithmetic: a negative difference is subtracted. */
 	account_add(shard_of(t)->config.memory, (now - before) * RECORD_MEMORY);
@@ -57,26 +57,27 @@ intake_count_records(struct stream *t)
 
 /*
  * P waits (SIGN 1), or waits no more (-1), for its record or its turn. What
- * waits is limited in bytes (SESSION_HELD_MAX, max_memory), and since a part of
- * a file counts as bytes, it is limited in work too: the daemon can write it
+ * waits is limited in bytes (SESSION_WAITING_MAX, max_memory), and since a part
+ * of a file counts as bytes, it is limited in work too: the daemon can write it
  * all when it is asked to stop. Returns what P counts as.
  */
 static uint64_t
-count_held(struct stream *t, const struct packet *p, int sign)
+count_waiting(struct stream *t, const struct packet *p, int sign)
 {
 	const uint64_t file = place_weight(&t->place, packet_length(p));
 	const uint64_t all = packet_memory(p) + file;
 
-	assert(sign > 0 || t->intake.held_bytes >= all);
-	t->intake.held_bytes += (uint64_t)sign * all;
-	session_hold(t->session, sign * (int64_t)all, sign * (int64_t)file);
+	assert(sign > 0 || t->intake.waiting_bytes >= all);
+	t->intake.waiting_bytes += (uint64_t)sign * all;
+	session_count_waiting(
+	    t->session, sign * (int64_t)all, sign * (int64_t)file);
 	return all;
 }
 
 uint64_t
 intake_release(struct stream *t, struct packet *take_p)
 {
-	const uint64_t n = count_held(t, take_p, -1);
+	const uint64_t n = count_waiting(t, take_p, -1);
 
 	packet_destroy(&shard_of(t)->store->packets, take_p);
 	return n;
@@ -91,7 +92,7 @@ intake_begin(struct stream *t, const struct data_header *h)
 }
 
 enum status
-intake_data(struct stream *t, struct packet *take_p)
+intake_add_packet(struct stream *t, struct packet *take_p)
 {
 	const bool is_tcp = t->intake.transport->is_connected;
 	struct stats *stats = shard_of(t)->stats;
@@ -112,7 +113,7 @@ intake_data(struct stream *t, struct packet *take_p)
 	    is_tcp ? STAT_received_tcp_packets : STAT_received_udp_packets, 1);
 	sums->received_bytes += packet_length(take_p);
 	sums->received_packets++;
-	(void)count_held(t, take_p, 1);
+	(void)count_waiting(t, take_p, 1);
 	session_linger(t->session);
 	intake_count_records(t);
 	stream_mark_dirty(t);
@@ -145,14 +146,14 @@ intake_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes)
 static bool
 may_wait(const struct session *s)
 {
-	if (s->held.n_records > SESSION_RECORDS_MAX)
+	if (s->waiting.n_records > SESSION_RECORDS_MAX)
 		return false;
 	return account_may_keep(
-	    s->shard->config.memory, s->held.n_records * RECORD_MEMORY);
+	    s->shard->config.memory, s->waiting.n_records * RECORD_MEMORY);
 }
 
 enum status
-intake_record(struct stream *t, const struct relay_index *i)
+intake_add_record(struct stream *t, const struct relay_index *i)
 {
 	const struct index_record rec = {
 		.packet_size = i->packet_size,
@@ -165,7 +166,7 @@ intake_record(struct stream *t, const struct relay_index *i)
 		.packet_seq_num = i->packet_seq_num,
 	};
 	const unsigned before = t->intake.reorder.n_records;
-	enum status st = t->intake.transport->record(t, i->net_seq, &rec);
+	enum status st = t->intake.transport->add_record(t, i->net_seq, &rec);
 
 	/* The packet was given up, or was written without a record: ignore
 	 * it. */
@@ -265,7 +266,7 @@ intake_write_rest(struct stream *t)
 }
 
 static enum status
-tcp_record(struct stream *t, uint64_t seq, const struct index_record *rec)
+tcp_add_record(struct stream *t, uint64_t seq, const struct index_record *rec)
 {
 	return reorder_record(&t->intake.reorder, seq, rec);
 }
@@ -357,7 +358,7 @@ tcp_check_gap(struct stream *t, uint64_t now_ns)
 
 const struct transport_ops tcp_transport = {
 	.is_connected = true,
-	.record = tcp_record,
+	.add_record = tcp_add_record,
 	.pending = tcp_pending,
 	.may_go_on = tcp_may_go_on,
 	.finish = intake_write_rest,

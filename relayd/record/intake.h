@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intake: how the packets of a stream become complete: bytes and index record.
+ * Intake: how the packets of a stream become complete. A packet is whole when
+ * all its bytes have arrived, and complete when its index record has, too.
  * Bytes arrive on data connections or in datagrams, records in SEND_INDEX, in
  * any order. Both halves wait in the reorder heap until the packet is complete
  * and next. No other part of a stream reads these fields.
@@ -35,7 +36,7 @@ struct transport_ops {
 	void (*destroy)(struct stream *t);
 	/* Put the record of packet SEQ into the heap; returns as
 	 * reorder_record(). */
-	enum status (*record)(struct stream *t, uint64_t seq,
+	enum status (*add_record)(struct stream *t, uint64_t seq,
 	    const struct index_record *rec) MUST_CHECK;
 	/* Does it have parts of packets that are not in the heap yet? NULL:
 	 * never, as they belong to their connection. */
@@ -45,7 +46,7 @@ struct transport_ops {
 	/* No more records will come. has_last and last_seq say up to which
 	 * packet bytes may come. NULL: they come without being asked for. */
 	void (*closing)(struct stream *t);
-	/* The stream is closing: may another packet become whole? */
+	/* The stream is closing: may another packet become complete? */
 	bool (*may_go_on)(const struct stream *t);
 	/* No bytes will come: write the whole packets and give up all gaps.
 	 * False: the time slice has expired, call it again. */
@@ -65,11 +66,11 @@ struct intake {
 	const struct transport_ops *transport;
 	struct stream_udp *udp; /* NULL: the transport is TCP */
 	unsigned
-	    counted_records;   /* of those that wait, in session->n_records */
-	uint64_t held_bytes;   /* what waiting packets count as */
-	uint64_t gap_since_ns; /* TCP; 0: there is no gap */
-	bool has_last;	       /* is last_seq set? */
-	uint64_t last_seq;     /* the last net_seq_num, from CLOSE_STREAM */
+	    counted_records;	/* of those that wait, in session->n_records */
+	uint64_t waiting_bytes; /* what waiting packets count as */
+	uint64_t gap_since_ns;	/* TCP; 0: there is no gap */
+	bool has_last;		/* is last_seq set? */
+	uint64_t last_seq;	/* the last net_seq_num, from CLOSE_STREAM */
 };
 
 /* T begins with the TCP transport. */
@@ -87,9 +88,10 @@ intake_is_connected(const struct intake *in)
 enum status intake_begin(
     struct stream *t, const struct data_header *h) MUST_CHECK;
 /* All bytes of TAKE_P are present. Takes it over, also on failure. */
-enum status intake_data(struct stream *t, struct packet *take_p) MUST_CHECK;
-/* See stream_record(). */
-enum status intake_record(
+enum status intake_add_packet(
+    struct stream *t, struct packet *take_p) MUST_CHECK;
+/* See stream_add_record(). */
+enum status intake_add_record(
     struct stream *t, const struct relay_index *i) MUST_CHECK;
 /* Records may have found their bytes or been given up: count those that
  * wait. */
@@ -124,9 +126,9 @@ uint64_t intake_check_gap(struct stream *t, uint64_t now_ns);
 
 /* What packets that wait count as, in bytes. */
 static inline uint64_t
-intake_held(const struct intake *in)
+intake_waiting(const struct intake *in)
 {
-	return in->held_bytes;
+	return in->waiting_bytes;
 }
 /* See struct transport_ops. */
 static inline uint32_t

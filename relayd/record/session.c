@@ -54,7 +54,7 @@ describe(const struct session *s, char peer[PEER_MAX])
 		.began_s = s->report.began_s,
 		.duration_ns = clock_now_ns() - s->report.began_ns,
 		.streams = s->n_streams,
-		.held_bytes = s->held.bytes,
+		.held_bytes = s->waiting.bytes,
 		.sums = s->report.sums,
 	};
 
@@ -267,7 +267,7 @@ session_create(struct session **out, struct shard *sh,
 	}
 	s->shard = sh;
 	s->round.number = 1;
-	s->held.read_max = SESSION_READ_MAX;
+	s->waiting.read_max = SESSION_READ_MAX;
 	s->minor = minor;
 	s->request = *take_request;
 	*take_request = (struct relay_create_session){ 0 };
@@ -327,8 +327,8 @@ session_destroy(struct session *s)
 	list_each_safe (t, next, &s->streams, struct stream, session_node)
 		while (!stream_finish(t))
 			;
-	assert(s->n_streams == 0 && s->held.n_records == 0);
-	assert(s->held.bytes == 0 && s->held.file_bytes == 0);
+	assert(s->n_streams == 0 && s->waiting.n_records == 0);
+	assert(s->waiting.bytes == 0 && s->waiting.file_bytes == 0);
 	count_ended(s);
 	trace_forget_all(s);
 	udp_session_destroy(s->tag, s->udp);
@@ -500,42 +500,42 @@ session_input_gone(struct session *s)
 }
 
 void
-session_hold(struct session *s, int64_t bytes, int64_t file_bytes)
+session_count_waiting(struct session *s, int64_t bytes, int64_t file_bytes)
 {
 	/* One session must not use up the memory that all sessions share. */
 	const uint64_t share = s->shard->config.memory->soft / 4;
-	const uint64_t max = share < SESSION_HELD_MAX ? share
-						      : SESSION_HELD_MAX;
+	const uint64_t max = share < SESSION_WAITING_MAX ? share
+							 : SESSION_WAITING_MAX;
 
 	if (file_bytes != 0) {
-		s->held.file_bytes += (uint64_t)file_bytes;
+		s->waiting.file_bytes += (uint64_t)file_bytes;
 		s->shard->file_bytes += (uint64_t)file_bytes;
 		account_add(s->shard->config.memory, (uint64_t)file_bytes);
 	}
-	s->held.bytes += (uint64_t)bytes;
-	if (!s->held.is_full && s->held.bytes > max) {
-		s->held.is_full = true;
+	s->waiting.bytes += (uint64_t)bytes;
+	if (!s->waiting.is_full && s->waiting.bytes > max) {
+		s->waiting.is_full = true;
 		log_info("%s %" PRIu64 " bytes wait for their indexes: data "
 			 "connections are not read for now",
-		    s->tag, s->held.bytes);
-	} else if (s->held.is_full && s->held.bytes <= max / 2) {
-		s->held.is_full = false;
+		    s->tag, s->waiting.bytes);
+	} else if (s->waiting.is_full && s->waiting.bytes <= max / 2) {
+		s->waiting.is_full = false;
 	}
 }
 
 uint64_t
 session_give_up(struct session *s, uint64_t since_ns)
 {
-	const uint64_t before = s->held.bytes,
+	const uint64_t before = s->waiting.bytes,
 		       little = s->shard->config.memory->fair;
 	struct stream *t;
 
 	list_each (t, &s->streams, struct stream, session_node) {
-		if (s->held.bytes < little)
+		if (s->waiting.bytes < little)
 			break;
-		(void)intake_give_up(t, since_ns, s->held.bytes - little);
+		(void)intake_give_up(t, since_ns, s->waiting.bytes - little);
 	}
-	return before - s->held.bytes;
+	return before - s->waiting.bytes;
 }
 
 void
@@ -599,7 +599,7 @@ add_streams(struct info *i, const struct session *s)
 		to->name = info_text(i, name);
 		to->is_metadata = t->is_metadata;
 		writer_describe(&t->writer, to);
-		to->held_bytes = intake_held(&t->intake);
+		to->held_bytes = intake_waiting(&t->intake);
 	}
 }
 

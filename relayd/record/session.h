@@ -36,7 +36,7 @@ struct stream;
  * turn. Above it the session's data sockets are not read. 64 MiB, like the
  * window_bytes of the UDP transport, or a quarter of max_memory if that is
  * less. */
-#define SESSION_HELD_MAX (UINT64_C(64) << 20)
+#define SESSION_WAITING_MAX (UINT64_C(64) << 20)
 /* Bytes of memory that a stream counts as. All streams may use half of
  * max_memory, divided equally among the workers: an account of its own. What is
  * kept for closed streams until their trace chunk is complete counts too. */
@@ -50,7 +50,7 @@ struct stream;
 /* The sum of FILE_WEIGHT of a worker's sessions, whatever --max-memory is: 512
  * files, which take 0.2 s on a slow disk when the daemon stops. Above it only
  * sessions are read that have less than the second: 4 files. */
-#define SHARD_FILES_HELD_MAX (UINT64_C(32) << 20)
+#define SHARD_FILES_WAITING_MAX (UINT64_C(32) << 20)
 #define SESSION_FILES_LITTLE (UINT64_C(256) << 10)
 /* One read of a data connection brings at most this many packets that fill a
  * file, or this many bytes of small packets, whose headers take about 1 ms. */
@@ -93,8 +93,9 @@ struct session_input_ops {
 	void (*session_gone)(struct session_input *in);
 };
 
-/* What a session's packets use while they wait: session_hold() and intake.c. */
-struct session_held {
+/* What a session's packets use while they wait: session_count_waiting() and
+ * intake.c. */
+struct session_waiting {
 	uint64_t bytes;	     /* what waiting packets count as */
 	uint64_t file_bytes; /* of these: FILE_WEIGHT */
 	uint64_t n_records;  /* records that wait for their bytes */
@@ -172,7 +173,7 @@ struct session {
 	struct session_inputs inputs;
 	struct session_udp *udp; /* NULL: packets come over TCP */
 
-	struct session_held held;
+	struct session_waiting waiting;
 	struct session_traces traces;
 	struct session_report report;
 
@@ -259,7 +260,8 @@ session_may_receive(const struct session *s)
 
 /* Packets that count as so many bytes more (< 0: less), of which FILE_BYTES are
  * FILE_WEIGHT, wait for their record or turn. */
-void session_hold(struct session *s, int64_t bytes, int64_t file_bytes);
+void session_count_waiting(
+    struct session *s, int64_t bytes, int64_t file_bytes);
 /* Memory is short: give up packets whose records have not come since SINCE_NS
  * (intake_give_up()), until the session holds only its fair share. Returns the
  * bytes. */

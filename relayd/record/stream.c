@@ -245,12 +245,12 @@ find_place(struct stream *t, const struct relpath *asked)
 static void
 limit_reads(struct session *s, uint64_t tracefile_size)
 {
-	const uint64_t each = tracefile_size < s->held.read_max
+	const uint64_t each = tracefile_size < s->waiting.read_max
 				  ? tracefile_size + DATA_HEADER_LEN
-				  : s->held.read_max;
+				  : s->waiting.read_max;
 
-	if (tracefile_size != 0 && each * FILES_READ < s->held.read_max)
-		s->held.read_max = each * FILES_READ;
+	if (tracefile_size != 0 && each * FILES_READ < s->waiting.read_max)
+		s->waiting.read_max = each * FILES_READ;
 }
 
 /* Memory that is kept for S's closed streams. */
@@ -363,7 +363,7 @@ stream_mark_dirty(struct stream *t)
 }
 
 enum status
-stream_record(struct stream *t, const struct relay_index *i)
+stream_add_record(struct stream *t, const struct relay_index *i)
 {
 	assert(shard_is_mine(shard_of(t)));
 	assert(writer_is_idle(&t->writer));
@@ -372,7 +372,7 @@ stream_record(struct stream *t, const struct relay_index *i)
 	session_note_time(t->session, i->timestamp_end);
 	if (t->log != NULL)
 		packet_log_no_beacon(t->log, i->ctf_stream);
-	return intake_record(t, i);
+	return intake_add_record(t, i);
 }
 
 enum status

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The recording side of a stream (streaming 4). It has three parts: intake (how
- * packets become whole), place (where they go) and writer (how they are
+ * packets become complete), place (where they go) and writer (how they are
  * written). No part reads the fields of another.
  *
  * A stream lives on its session's worker, and only that thread uses it.
@@ -74,7 +74,7 @@ enum status stream_create(struct session *s, struct relay_add_stream *take_q,
  * too many records wait; E_IO: an earlier packet could not be written (returned
  * once); E_NOENT: the packet's bytes cannot come any more.
  */
-enum status stream_record(
+enum status stream_add_record(
     struct stream *t, const struct relay_index *i) MUST_CHECK;
 /* SEND_INDEX without a packet: no later event of the stream is older than its
  * end time (streaming 4.3). */

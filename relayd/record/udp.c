@@ -34,7 +34,7 @@ power_of(uint64_t n)
 static uint64_t
 used_by(const struct stream *t)
 {
-	return t->intake.held_bytes + t->intake.udp->arrivals.partial_bytes;
+	return t->intake.waiting_bytes + t->intake.udp->arrivals.partial_bytes;
 }
 
 /* The stream may use more memory now, or be able to give up a packet. True: it
@@ -147,15 +147,15 @@ give_up(struct stream *t, uint64_t to, const char *why)
 static uint64_t
 in_use(const struct session *s)
 {
-	return s->held.bytes + s->udp->partial_bytes;
+	return s->waiting.bytes + s->udp->partial_bytes;
 }
 
 static bool
 is_short(const struct session *s)
 {
 	return in_use(s) + UDP_PIECE_MEMORY > s->udp->window_bytes ||
-	       (s->held.file_bytes >= UDP_FILES_LITTLE &&
-		   s->shard->file_bytes > SHARD_FILES_HELD_MAX) ||
+	       (s->waiting.file_bytes >= UDP_FILES_LITTLE &&
+		   s->shard->file_bytes > SHARD_FILES_WAITING_MAX) ||
 	       !account_may_take(
 		   s->shard->config.memory, in_use(s), UDP_PIECE_MEMORY);
 }
@@ -227,7 +227,7 @@ take_piece(struct stream *t, const struct udp_header *h)
 	before = a->partial_bytes;
 	what = arrivals_add(a, &f, clock_now_ns(), &whole);
 	recount(t, before);
-	if (whole != NULL && intake_data(t, whole) != OK)
+	if (whole != NULL && intake_add_packet(t, whole) != OK)
 		what = ARRIVED_NOMEM;
 	(void)note_user(t, &to);
 	watch_gap(t);
@@ -252,7 +252,7 @@ record_came(struct stream *t, uint64_t seq)
 }
 
 static enum status
-record(struct stream *t, uint64_t seq, const struct index_record *rec)
+add_record(struct stream *t, uint64_t seq, const struct index_record *rec)
 {
 	enum status st;
 
@@ -374,7 +374,7 @@ has_pieces(const struct stream *t)
 static const struct transport_ops udp_transport = {
 	.is_connected = false,
 	.destroy = destroy,
-	.record = record,
+	.add_record = add_record,
 	.has_pieces = has_pieces,
 	.pending = pending,
 	.closing = closing,

@@ -31,8 +31,8 @@ struct stream;
 
 /*
  * Bytes of memory for one session's packets that wait and pieces of packets: as
- * much as for TCP (SESSION_HELD_MAX), so that an attack over UDP gains nothing.
- * If less than the second is available, UDP is refused.
+ * much as for TCP (SESSION_WAITING_MAX), so that an attack over UDP gains
+ * nothing. If less than the second is available, UDP is refused.
  */
 #define UDP_WINDOW_BYTES (UINT64_C(64) << 20)
 #define UDP_WINDOW_BYTES_MIN (UINT64_C(1) << 20)

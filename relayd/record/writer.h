@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writer: takes whole packets in order, writes them to the tracefile, and then
- * writes their index records. It accounts for packets that cannot be written.
- * No other part of a stream reads these fields.
+ * Writer: takes complete packets in order, writes them to the tracefile, and
+ * then writes their index records. It accounts for packets that cannot be
+ * written. No other part of a stream reads these fields.
  */
 #ifndef RELAYD_RECORD_WRITER_H
 #define RELAYD_RECORD_WRITER_H

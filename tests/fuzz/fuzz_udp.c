@@ -115,7 +115,7 @@ turn_end(struct shard *sh, const struct session *s, uint64_t now)
 	(void)cycle_delete_some(sh);
 	(void)cycle_tick(sh, now);
 	if (s != NULL && s->udp != NULL)
-		assert(s->held.bytes + s->udp->partial_bytes <=
+		assert(s->waiting.bytes + s->udp->partial_bytes <=
 		       s->udp->window_bytes);
 }
 

@@ -238,14 +238,14 @@ live_pair_data(struct stream *t, const struct live_pair_packet *p)
 			memcpy(&word, (const char *)p->raw + i, 8);
 		MUST(packet_copy(pool, packet, &word, 8) == 8);
 	}
-	MUST(intake_data(t, packet) == OK);
+	MUST(intake_add_packet(t, packet) == OK);
 	commit(t);
 }
 
 void
 live_pair_index(struct stream *t, const struct live_pair_packet *p)
 {
-	MUST(stream_record(
+	MUST(stream_add_record(
 		 t, &(struct relay_index){ .stream = t->handle,
 			.net_seq = p->seq,
 			.packet_size = p->bytes * 8,

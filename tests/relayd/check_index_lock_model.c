@@ -133,14 +133,15 @@ send_packet(struct locked_stream *s)
 	s->words[seq] = 1 + random_below(WORDS_MAX);
 	p = packet(s, seq);
 	live_pair_data(s->t, &p);
-	st = stream_record(s->t, &(struct relay_index){ .stream = s->t->handle,
-				     .net_seq = seq,
-				     .packet_size = p.bytes * 8,
-				     .content_size = p.bytes * 8,
-				     .timestamp_begin = p.begin,
-				     .timestamp_end = p.end,
-				     .ctf_stream = p.ctf_stream,
-				     .packet_seq_num = seq });
+	st = stream_add_record(
+	    s->t, &(struct relay_index){ .stream = s->t->handle,
+		      .net_seq = seq,
+		      .packet_size = p.bytes * 8,
+		      .content_size = p.bytes * 8,
+		      .timestamp_begin = p.begin,
+		      .timestamp_end = p.end,
+		      .ctf_stream = p.ctf_stream,
+		      .packet_seq_num = seq });
 	CHECK(st == OK || st == E_IO, "status %d", (int)st);
 	if (st == E_IO)
 		dropped = fixture.pair.shard->figures.packets_dropped;

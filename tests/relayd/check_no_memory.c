@@ -79,11 +79,11 @@ static void
 record(struct stream *t, uint64_t seq)
 {
 	ck_assert_int_eq(
-	    stream_record(t, &(struct relay_index){ .stream = t->handle,
-				 .net_seq = seq,
-				 .packet_size = 8 * BYTES,
-				 .content_size = 8 * BYTES,
-				 .packet_seq_num = seq }),
+	    stream_add_record(t, &(struct relay_index){ .stream = t->handle,
+				     .net_seq = seq,
+				     .packet_size = 8 * BYTES,
+				     .content_size = 8 * BYTES,
+				     .packet_seq_num = seq }),
 	    OK);
 }
 

@@ -121,12 +121,12 @@ TEST(what_waits_counts_as_its_files)
 	idle = account_used(&pair.memory);
 	let_all_wait();
 	ck_assert_uint_ge(
-	    session->held.bytes, (PACKETS - FILES_MAX) * FILE_WEIGHT);
+	    session->waiting.bytes, (PACKETS - FILES_MAX) * FILE_WEIGHT);
 	ck_assert_uint_ge(account_used(&pair.memory),
 	    idle + (PACKETS - FILES_MAX) * FILE_WEIGHT);
 	shard_end_slices(pair.shard);
 	cycle_commit(pair.shard);
-	ck_assert_uint_eq(session->held.bytes, 0);
+	ck_assert_uint_eq(session->waiting.bytes, 0);
 	ck_assert_uint_eq(files(), PACKETS);
 	end();
 	ck_assert_uint_eq(account_used(&pair.memory), memory);
@@ -134,13 +134,13 @@ TEST(what_waits_counts_as_its_files)
 
 TEST(a_read_brings_few_files)
 {
-	ck_assert_uint_lt(session->held.read_max, FILES_READ * (BYTES + 64));
+	ck_assert_uint_lt(session->waiting.read_max, FILES_READ * (BYTES + 64));
 	ck_assert_ptr_nonnull(
 	    live_pair_stream(session, "ust/uid", "large", 1 << 30, 0));
-	ck_assert_uint_lt(session->held.read_max, FILES_READ * (BYTES + 64));
+	ck_assert_uint_lt(session->waiting.read_max, FILES_READ * (BYTES + 64));
 	session = live_pair_session(&pair, "two", 0, false);
 	t = live_pair_stream(session, "ust/uid", "c", 0, 0);
-	ck_assert_uint_eq(session->held.read_max, SESSION_READ_MAX);
+	ck_assert_uint_eq(session->waiting.read_max, SESSION_READ_MAX);
 	end();
 }
 

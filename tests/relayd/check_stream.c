@@ -567,7 +567,7 @@ TEST(while_memory_is_short_who_holds_little_is_read)
 	while (!ingest_is_held(endpoints.inputs[0]))
 		data(seq++);
 	ck_assert_uint_ge(
-	    endpoints.control->session->held.bytes, endpoints_memory.fair);
+	    endpoints.control->session->waiting.bytes, endpoints_memory.fair);
 	/* What came a short time ago stays. */
 	endpoints_cycle();
 	ck_assert_uint_eq(endpoints.shard->figures.packets_dropped, 0);
@@ -595,7 +595,7 @@ TEST(records_without_packets_are_memory)
 	while (record(seq++) == RELAY_OK)
 		ck_assert_uint_lt(seq, 1 << 16);
 	ck_assert_uint_ge(
-	    endpoints.control->session->held.n_records * RECORD_MEMORY,
+	    endpoints.control->session->waiting.n_records * RECORD_MEMORY,
 	    endpoints_memory.fair);
 	account_sub(&endpoints_memory, endpoints_memory.soft);
 }
@@ -605,16 +605,16 @@ TEST(twice_the_memory_is_given_up_at_once)
 	uint64_t seq = 0;
 
 	begin(0, 0);
-	while (
-	    endpoints.control->session == NULL ||
-	    endpoints.control->session->held.bytes < 2 * endpoints_memory.fair)
+	while (endpoints.control->session == NULL ||
+	       endpoints.control->session->waiting.bytes <
+		   2 * endpoints_memory.fair)
 		data(seq++);
 	account_add(&endpoints_memory, 2 * endpoints_memory.soft);
 	ck_assert(ingest_is_held(endpoints.inputs[0]));
 	endpoints_cycle();
 	ck_assert_uint_gt(endpoints.shard->figures.packets_dropped, 0);
 	ck_assert_uint_lt(
-	    endpoints.control->session->held.bytes, endpoints_memory.fair);
+	    endpoints.control->session->waiting.bytes, endpoints_memory.fair);
 	account_sub(&endpoints_memory, 2 * endpoints_memory.soft);
 }
 
