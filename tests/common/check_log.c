@@ -246,7 +246,7 @@ TEST_ROWS(long_lines_are_cut_between_characters, ARRAY_LEN(fillers))
 	ck_assert_ptr_null(memchr(line, '\n', n - 1));
 }
 
-TEST(errno_is_told_and_kept)
+TEST(errno_is_logged_and_kept)
 {
 	errno = ENOSPC;
 	log_errno(LOG_WARN, "append at %d", 5);
@@ -315,7 +315,7 @@ drain(size_t n)
 	}
 }
 
-TEST(nobody_waits_long_for_who_does_not_read)
+TEST(a_reader_that_does_not_read_delays_little)
 {
 	size_t n = fill_pipe_in_place_of_stderr();
 	uint64_t began;
@@ -366,7 +366,7 @@ read_slowly(void)
 
 /* On a busy machine the reader may come later than anybody waits for it, but
  * not each time. */
-TEST(who_is_only_slow_loses_nothing)
+TEST(a_slow_reader_loses_nothing)
 {
 	static const char want[] = "warning x\nwarning y\n";
 	const char *got = read_slowly();

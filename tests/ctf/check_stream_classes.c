@@ -123,7 +123,7 @@ TEST_ROWS(classes_of_packets, 4)
 }
 
 /* Nobody waits for what is not understood. */
-TEST_ROWS(what_is_no_packet_declares_all, 4)
+TEST_ROWS(bytes_that_are_not_a_packet_declare_all, 4)
 {
 	struct stream_classes s = { 0 };
 	uint8_t bytes[256];

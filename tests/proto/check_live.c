@@ -89,7 +89,7 @@ TEST_ROWS(a_request_cut_anywhere_is_waited_for, ARRAY_LEN(requests))
 }
 
 /* The next request may be in the same segment (live 6, P24). */
-TEST_ROWS(bytes_behind_a_request_are_the_next_one, ARRAY_LEN(requests))
+TEST_ROWS(bytes_after_a_request_are_the_next_one, ARRAY_LEN(requests))
 {
 	struct bytes b = bytes_hex(requests[_i].hex);
 	struct buf two = { 0 };

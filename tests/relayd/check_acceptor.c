@@ -127,7 +127,7 @@ drop(unsigned n)
 	turn();
 }
 
-TEST(who_was_dropped_for_want_of_memory_is_not_counted)
+TEST(a_connection_dropped_for_lack_of_memory_is_not_counted)
 {
 	struct acceptor_disk disk = { .registry = one_registry() };
 

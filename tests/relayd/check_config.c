@@ -460,7 +460,7 @@ on_reload(const struct options *o, void *arg)
 	told++;
 }
 
-TEST(a_reload_tells_who_asked)
+TEST(a_reload_notifies_its_subscribers)
 {
 	static char name[] = "relayd", option[] = "-f", relative[] = "own";
 	char *argv[] = { name, option, relative, NULL };
@@ -508,7 +508,7 @@ static const struct {
 	{ "-w @file", "--working-directory " },
 };
 
-TEST_ROWS(a_check_tells_what_would_fail, ARRAY_LEN(checks))
+TEST_ROWS(a_check_reports_what_would_fail, ARRAY_LEN(checks))
 {
 	scratch_write("file", "");
 	ck_assert_int_eq(parse_args(checks[_i].args), OK);

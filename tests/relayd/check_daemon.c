@@ -271,7 +271,7 @@ failed_start(int i)
 }
 
 /* One of some tries is as quick: a busy machine may delay the others. */
-TEST_ROWS(a_failed_start_is_told_at_once, ARRAY_LEN(failures))
+TEST_ROWS(a_failed_start_is_reported_at_once, ARRAY_LEN(failures))
 {
 	uint64_t took = failed_start(_i);
 
@@ -316,7 +316,8 @@ static const struct {
 	{ "-b -w /usr", false },
 };
 
-TEST_ROWS(an_unwritable_directory_is_told_when_verbose, ARRAY_LEN(unwritable))
+TEST_ROWS(
+    an_unwritable_directory_is_reported_when_verbose, ARRAY_LEN(unwritable))
 {
 	const char *said;
 
@@ -359,7 +360,7 @@ TEST_ROWS(the_parent_gets_its_signal_when_all_is_there, ARRAY_LEN(starts))
 	close(error_fd);
 }
 
-TEST(without_the_option_nobody_is_signalled)
+TEST(without_the_option_no_process_is_signalled)
 {
 	pid_t pid;
 

@@ -245,7 +245,7 @@ record_with_space(uint64_t room, uint64_t size, uint64_t count)
 
 EACH_TEST(NULL, endpoints_end)
 
-TEST_ROWS(any_write_file_or_folder_may_lack_room, ROOM_MAX / STEP)
+TEST_ROWS(any_write_file_or_folder_may_lack_space, ROOM_MAX / STEP)
 {
 	record_with_space((uint64_t)_i * STEP, 0, 0);
 }
@@ -256,7 +256,7 @@ TEST_ROWS(the_same_in_a_ring, ROOM_MAX / STEP)
 }
 
 /* One packet of each stream finds no room. */
-TEST(that_streams_lost_packets_is_not_told_for_each)
+TEST(losses_are_not_logged_for_each_stream)
 {
 	begin(1 << 16, 0);
 	unit_capture_stderr();
@@ -312,7 +312,7 @@ TEST(metadata_has_the_reserve)
 
 /* There is no end to metadata for which there is no room: then, and not before,
  * the connection is closed. */
-TEST(what_is_owed_has_a_limit)
+TEST(pending_metadata_has_a_limit)
 {
 	static char text[1 << 20];
 	struct buf ask = { 0 }, out = { 0 };
@@ -361,7 +361,7 @@ TEST(viewers_pass_what_has_no_record)
 
 /* There is room again, but metadata that waited cannot be written: this is told
  * when it is asked for, and nothing is appended behind the hole. */
-TEST(what_was_owed_may_be_lost)
+TEST(pending_metadata_may_be_lost)
 {
 	struct buf ask = { 0 }, out = { 0 };
 	bool packets[16];

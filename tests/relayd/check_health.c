@@ -200,7 +200,7 @@ TEST_ROWS(hostile_clients_are_closed_without_an_answer, ARRAY_LEN(hostile))
 	check_honest_client();
 }
 
-TEST(a_client_that_leaves_before_the_answer_is_no_harm)
+TEST(a_client_that_leaves_before_the_answer_does_no_harm)
 {
 	int fd;
 
@@ -267,7 +267,7 @@ TEST(a_silent_client_is_dropped_after_five_seconds)
 	ck_assert_uint_lt(took, limit);
 }
 
-TEST(silent_clients_make_room_oldest_first)
+TEST(the_oldest_silent_client_is_dropped_first)
 {
 	int fds[HEALTH_CLIENTS_MAX];
 	uint64_t value;
@@ -343,7 +343,7 @@ TEST(a_dead_socket_is_replaced_a_live_one_is_not)
 	check_honest_client();
 }
 
-TEST(what_is_no_socket_is_left_alone)
+TEST(a_file_that_is_not_a_socket_is_left_alone)
 {
 	struct health *second;
 	int fd;

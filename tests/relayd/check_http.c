@@ -405,7 +405,7 @@ answer_none(void *arg, struct info *i)
 	*(uint64_t *)arg = i->id;
 }
 
-TEST(a_turn_answers_the_oldest_question)
+TEST(a_cycle_answers_the_oldest_question)
 {
 	struct questions q = { 0 };
 	uint64_t answered = 0;

@@ -336,7 +336,7 @@ run(uint64_t this_seed)
 	finish();
 }
 
-TEST_ROWS(a_viewer_sees_what_was_sent_less_what_was_told_lost,
+TEST_ROWS(a_viewer_sees_what_was_sent_except_reported_losses,
     getenv("TP_TEST_LONG") != NULL ? 400 : 6)
 {
 	const char *one = getenv("TP_MODEL_SEED");

@@ -74,7 +74,7 @@ TEST(all_of_an_object_arrives_without_memory)
 	live_put(s);
 }
 
-TEST(only_the_first_news_wakes_the_worker)
+TEST(only_the_first_event_wakes_the_worker)
 {
 	struct live_session *s = session(1);
 

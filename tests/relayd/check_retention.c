@@ -250,7 +250,7 @@ TEST(the_oldest_go_until_the_limit_holds)
 	r = NULL;
 }
 
-TEST(who_is_used_stays)
+TEST(a_directory_in_use_stays)
 {
 	struct stored_dir *user;
 
@@ -307,7 +307,7 @@ TEST(a_snapshot_goes_while_its_session_runs)
 	stored_dir_put(session);
 }
 
-TEST(who_is_kept_stays_with_all_around_it)
+TEST(a_kept_directory_stays_with_all_around_it)
 {
 	make("h/a", STORED_SESSION, 1, NULL, true);
 	make("h/a/1", STORED_CHUNK, 4, NULL, true);
@@ -330,7 +330,7 @@ TEST(who_is_kept_stays_with_all_around_it)
 }
 
 /* Another relay, or a session that began there again, has it locked. */
-TEST(who_is_locked_stays)
+TEST(a_locked_directory_stays)
 {
 	int fd;
 
@@ -346,7 +346,7 @@ TEST(who_is_locked_stays)
 
 /* A file system that tells of room only with its next commit is not taken for
  * full: otherwise all would go. */
-TEST(room_that_is_told_late_is_awaited)
+TEST(space_that_is_reported_late_is_awaited)
 {
 	char name[16];
 

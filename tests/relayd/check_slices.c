@@ -376,7 +376,7 @@ throw_packet(struct stream *to, uint64_t seq)
 
 /* Packets wait for their records, behind one that is missing: that is given up,
  * and no memory is free afterwards. */
-TEST(room_is_made_in_parts)
+TEST(memory_is_freed_in_parts)
 {
 	const struct udp_open q = { .version = UDP_VERSION,
 		.fragment_size = 20000,
@@ -404,7 +404,7 @@ TEST(room_is_made_in_parts)
 	end();
 }
 
-TEST(the_last_turn_writes_all)
+TEST(the_last_cycle_writes_everything)
 {
 	let_all_wait();
 	ck_assert_uint_lt(files(), PACKETS);

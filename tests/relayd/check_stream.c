@@ -146,7 +146,7 @@ check(const char *name, const char *packets, size_t records)
 
 EACH_TEST(NULL, endpoints_end)
 
-TEST(a_failed_write_is_told_once_and_the_stream_goes_on)
+TEST(a_failed_write_is_reported_once_and_the_stream_continues)
 {
 	begin(0, 0);
 	packet(0);
@@ -226,7 +226,7 @@ TEST(a_slow_link_is_waited_for_after_the_end_of_control)
 	check("c", "012", 3);
 }
 
-TEST(nobody_waits_for_ever_after_the_end_of_control)
+TEST(a_session_does_not_wait_forever_after_the_end_of_control)
 {
 	begin(0, 0);
 	data(0);
@@ -385,7 +385,7 @@ rotate_to_chunk_1(uint64_t at)
 }
 
 /* The disk is full when the roll point comes. */
-TEST(a_rotation_without_room_goes_on_when_there_is_some)
+TEST(a_rotation_without_space_continues_when_there_is_some)
 {
 	const struct relay_optional keep = { true, RELAY_CLOSE_NOTHING };
 	struct buf ask = { 0 };
@@ -487,7 +487,7 @@ delete_two(void)
 	delete_chunk(1);
 }
 
-TEST(a_small_chunk_is_not_deleted_behind_a_large_one)
+TEST(a_small_chunk_does_not_wait_for_the_deletion_of_a_large_one)
 {
 	delete_two();
 	ck_assert(cycle_delete_some(endpoints.shard));
@@ -555,7 +555,7 @@ TEST(what_is_held_is_limited)
 	data(seq);
 }
 
-TEST(while_memory_is_short_who_holds_little_is_read)
+TEST(a_session_that_holds_little_is_read_while_memory_is_short)
 {
 	uint64_t seq = 0;
 
@@ -600,7 +600,7 @@ TEST(records_without_packets_are_memory)
 	account_sub(&endpoints_memory, endpoints_memory.soft);
 }
 
-TEST(twice_the_memory_is_given_up_at_once)
+TEST(packets_beyond_twice_the_memory_are_dropped_at_once)
 {
 	uint64_t seq = 0;
 

@@ -210,7 +210,7 @@ TEST(a_snapshot_is_one_trace)
 }
 
 /* What somebody else put there is not touched, and not written to. */
-TEST(names_that_are_taken_are_passed_over)
+TEST(names_that_are_taken_are_skipped)
 {
 	struct process p;
 	int fd;
@@ -232,7 +232,7 @@ TEST(names_that_are_taken_are_passed_over)
 
 /* A file that the session has not made is in the way: the stream is refused,
  * as ever. */
-TEST(what_another_made_is_no_trace_of_ours)
+TEST(files_of_others_are_not_part_of_our_traces)
 {
 	struct stream *t;
 	int fd;

@@ -141,7 +141,7 @@ TEST_ROWS(a_missing_file_is_skipped, 2)
 }
 
 /* A link stands in its place, and the viewer asks again and again. */
-TEST(a_file_that_cannot_be_opened_is_not_told_for_each_request)
+TEST(a_file_that_cannot_be_opened_is_not_logged_for_each_request)
 {
 	char path[256];
 

@@ -148,7 +148,7 @@ assert_released(int fd, uint32_t status, uint64_t offset)
 
 EACH_TEST(open_desk, close_desk)
 
-TEST(news_of_the_stream_let_go)
+TEST(a_packet_of_the_stream_ends_the_wait)
 {
 	struct live_pair_packet p = fixture_packet(0);
 	int fd;
@@ -163,7 +163,7 @@ TEST(news_of_the_stream_let_go)
 	close(fd);
 }
 
-TEST(the_limit_lets_go)
+TEST(the_limit_ends_the_wait)
 {
 	uint64_t now;
 	int fd;
@@ -181,7 +181,7 @@ TEST(the_limit_lets_go)
 }
 
 /* 0: one byte, 1: half a request, 2: a whole DETACH. */
-TEST_ROWS(any_byte_lets_go, 3)
+TEST_ROWS(any_byte_ends_the_wait, 3)
 {
 	static const size_t sizes[] = { 1, 20, 24 };
 	struct buf b = { 0 };
@@ -218,7 +218,7 @@ TEST(a_byte_that_is_there_already_forbids_to_hold)
 	close(fd);
 }
 
-TEST(end_of_file_lets_go)
+TEST(end_of_file_ends_the_wait)
 {
 	int fd;
 
@@ -246,7 +246,7 @@ add_trace(struct session *session, const char *path)
 	session_publish(session);
 }
 
-TEST(a_publication_lets_go_where_it_is_announced)
+TEST(a_publication_ends_the_wait_where_it_is_announced)
 {
 	struct session *other;
 	int fd;
@@ -268,7 +268,7 @@ TEST(a_publication_lets_go_where_it_is_announced)
 
 /* Its request is not even looked at: looking would add the worker to those that
  * wait for the stream's log. */
-TEST(news_of_other_sessions_cost_a_viewer_nothing)
+TEST(events_of_other_sessions_cost_a_viewer_nothing)
 {
 	struct session *other;
 	int fd;
@@ -290,7 +290,7 @@ TEST(news_of_other_sessions_cost_a_viewer_nothing)
 }
 
 /* Of another session: let go, babeltrace2 would sleep for nothing. */
-TEST(the_end_of_a_session_lets_go_its_own_viewers)
+TEST(the_end_of_a_session_ends_the_wait_of_its_viewers)
 {
 	struct session *other;
 	int fd, fd2;

@@ -51,7 +51,7 @@ process(unsigned n, bool is_told)
 
 EACH_TEST(NULL, fixture_close)
 
-TEST(the_oldest_it_was_not_told_of_are_lost)
+TEST(the_oldest_unannounced_streams_are_lost)
 {
 	fixture_open_attached(true);
 	fixture.pair.viewers.max_ended = MAX;
@@ -71,7 +71,7 @@ TEST(the_oldest_it_was_not_told_of_are_lost)
 	ck_assert_uint_eq(announced(), 0);
 }
 
-TEST(who_asks_and_does_not_read_is_closed)
+TEST(a_viewer_that_asks_and_does_not_read_is_closed)
 {
 	fixture_open_attached(true);
 	fixture.pair.viewers.max_ended = MAX;

@@ -203,7 +203,7 @@ TEST(names_have_the_zone_of_each_time)
 	ck_assert_str_eq(name, "20261025T023000+0200-20261025T023000+0100-0");
 }
 
-TEST(a_named_chunk_is_not_moved_nor_archived)
+TEST(a_named_chunk_is_neither_moved_nor_archived)
 {
 	struct chunk *c;
 	char name[256];

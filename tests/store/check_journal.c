@@ -298,7 +298,7 @@ write_on_a_full_disk(void)
 	MUST(journals() == 1);
 }
 
-TEST(what_found_no_room_is_entered_later)
+TEST(a_file_without_space_for_its_entry_is_entered_later)
 {
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
@@ -339,7 +339,7 @@ come_and_go_on_a_full_disk(void)
 	MUST(journals() == 1);
 }
 
-TEST(what_found_no_room_is_forgotten_when_it_is_closed)
+TEST(a_file_without_an_entry_is_forgotten_when_it_is_closed)
 {
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");

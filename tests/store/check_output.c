@@ -203,7 +203,7 @@ TEST(another_file_system_is_not_synced)
 }
 
 /* Sessions come while it is out of reach. */
-TEST(that_it_is_gone_is_not_told_for_each_session)
+TEST(a_missing_output_directory_is_not_logged_for_each_session)
 {
 	struct published memory = { 0 };
 	struct store_config config = { .max_files = 8, .memory = &memory };

@@ -152,7 +152,7 @@ step(const char *word)
 	}
 }
 
-TEST_ROWS(stories_end_as_told, ARRAY_LEN(stories))
+TEST_ROWS(each_story_ends_as_written, ARRAY_LEN(stories))
 {
 	char *text = strdup(stories[_i]), *save, *word;
 
@@ -210,7 +210,7 @@ TEST(records_that_wait_are_limited)
 }
 
 /* Half of all records that may wait are behind each of many gaps. */
-TEST(a_gap_does_not_cost_what_waits_behind_it)
+TEST(the_cost_of_a_gap_does_not_grow_with_what_waits_after_it)
 {
 	const uint64_t n = REORDER_RECORDS_MAX / 2;
 	clock_t began;
@@ -261,7 +261,7 @@ pop_unrecorded(uint64_t since)
 	return seq;
 }
 
-TEST(what_waits_long_for_its_record_can_be_given_up)
+TEST(a_packet_that_waits_long_for_its_record_can_be_given_up)
 {
 	begin(true);
 	for (reorder.now = 10; reorder.now < 14; reorder.now++)

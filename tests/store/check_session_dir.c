@@ -87,7 +87,7 @@ TEST(one_with_content_is_not)
 	ck_assert_str_eq(scratch_read("h/s/file"), "x");
 }
 
-TEST_ROWS(what_is_no_directory_is_passed_over, 2)
+TEST_ROWS(names_that_are_not_directories_are_skipped, 2)
 {
 	expect("h/x", 0, "h/x");
 	scratch_write("h/s", "a file");
@@ -126,7 +126,7 @@ TEST(two_claims_do_not_meet)
 	session_dir_put(NULL);
 }
 
-TEST_ROWS(nor_do_those_of_two_processes, 2)
+TEST_ROWS(two_processes_do_not_claim_the_same_directory, 2)
 {
 	const uint64_t sharers = _i == 1 ? SNAPSHOT : 0;
 	int ready[2], done[2], status;

@@ -453,7 +453,7 @@ TEST(a_file_that_was_replaced_is_left_alone)
 	test_store_close();
 }
 
-TEST(that_a_file_was_replaced_is_not_told_for_each_packet)
+TEST(a_replaced_file_is_not_logged_for_each_packet)
 {
 	struct tracefile *tf[3];
 	unsigned done;
