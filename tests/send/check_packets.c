@@ -35,6 +35,9 @@ remove_folder(void)
 	ck_assert_int_eq(rmdir(folder), 0);
 }
 
+/* Each test has a folder of its own. */
+EACH_TEST(make_folder, remove_folder)
+
 static void
 write_file(const char *name, const void *p, size_t n)
 {
@@ -87,7 +90,7 @@ parse(struct tsdl *t)
 	    tsdl_parse(t, barectf, strlen(barectf)) == OK, "%s", t->error);
 }
 
-START_TEST(packets_are_found_by_their_headers)
+TEST(packets_are_found_by_their_headers)
 {
 	struct buf b = { 0 };
 	struct packets p;
@@ -122,7 +125,6 @@ START_TEST(packets_are_found_by_their_headers)
 	buf_free(&b);
 	tsdl_free(&t);
 }
-END_TEST
 
 /* One good packet, and what follows it. */
 static const struct {
@@ -138,7 +140,7 @@ static const struct {
 	{ "no packet header", 0, 0, 0, 0, 0 },
 };
 
-START_TEST(broken_files_are_refused)
+TEST_ROWS(broken_files_are_refused, ARRAY_LEN(broken))
 {
 	struct buf b = { 0 };
 	struct packets p;
@@ -173,7 +175,6 @@ START_TEST(broken_files_are_refused)
 	buf_free(&b);
 	tsdl_free(&t);
 }
-END_TEST
 
 static void
 put_record(
@@ -215,7 +216,7 @@ static const struct {
 	{ "beyond the file", 64, 64, 2, 0 },
 };
 
-START_TEST(an_index_that_says_all_is_used)
+TEST_ROWS(an_index_that_says_all_is_used, ARRAY_LEN(indexes))
 {
 	struct buf b = { 0 }, index = { 0 };
 	struct client_packet k;
@@ -249,7 +250,6 @@ START_TEST(an_index_that_says_all_is_used)
 	buf_free(&index);
 	tsdl_free(&t);
 }
-END_TEST
 
 /* a: 100-200, 300-900. b: 150-250, 260-1000. c: nothing. */
 static void
@@ -282,7 +282,7 @@ expect_next(struct schedule *s, const char *stream, uint64_t end)
 	ck_assert_uint_eq(k.index.timestamp_end, end);
 }
 
-START_TEST(packets_come_in_the_order_of_their_ends)
+TEST(packets_come_in_the_order_of_their_ends)
 {
 	struct traces t = { 0 };
 	struct schedule s;
@@ -304,10 +304,9 @@ START_TEST(packets_come_in_the_order_of_their_ends)
 	}
 	traces_free(&t);
 }
-END_TEST
 
 /* a: 0-1. b: from the year 2554 on, as far as 64 bits of ns go. */
-START_TEST(times_may_be_0_or_beyond_all)
+TEST(times_may_be_0_or_beyond_all)
 {
 	static const char metadata[] =
 	    "/* CTF 1.8 */ trace { byte_order = be; };"
@@ -345,11 +344,10 @@ START_TEST(times_may_be_0_or_beyond_all)
 	traces_free(&t);
 	buf_free(&a);
 }
-END_TEST
 
 #define AT(cycles) (UINT64_C(2000000000) + (cycles)*UINT64_C(1000000))
 
-START_TEST(beacons_promise_what_is_true)
+TEST(beacons_promise_what_is_true)
 {
 	uint64_t cycles, id;
 	struct traces t = { 0 };
@@ -377,9 +375,8 @@ START_TEST(beacons_promise_what_is_true)
 	schedule_free(&s);
 	traces_free(&t);
 }
-END_TEST
 
-START_TEST(metadata_is_text_or_packets_of_text)
+TEST(metadata_is_text_or_packets_of_text)
 {
 	struct buf packed = { 0 }, text = { 0 };
 	const char *why;
@@ -412,36 +409,4 @@ START_TEST(metadata_is_text_or_packets_of_text)
 	    E_REFUSED);
 	buf_free(&packed);
 	buf_free(&text);
-}
-END_TEST
-
-static int
-run(void)
-{
-	Suite *suite = suite_create("send/packets");
-	TCase *tc = tcase_create("files");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	/* Each test has a folder of its own. */
-	tcase_add_checked_fixture(tc, make_folder, remove_folder);
-	tcase_add_test(tc, packets_are_found_by_their_headers);
-	tcase_add_loop_test(tc, broken_files_are_refused, 0, ARRAY_LEN(broken));
-	tcase_add_loop_test(
-	    tc, an_index_that_says_all_is_used, 0, ARRAY_LEN(indexes));
-	tcase_add_test(tc, packets_come_in_the_order_of_their_ends);
-	tcase_add_test(tc, times_may_be_0_or_beyond_all);
-	tcase_add_test(tc, beacons_promise_what_is_true);
-	tcase_add_test(tc, metadata_is_text_or_packets_of_text);
-	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-int
-main(void)
-{
-	return run();
 }
