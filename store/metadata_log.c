@@ -24,14 +24,6 @@ struct version {
 	struct stream_classes scan;
 };
 
-struct metadata_log {
-	struct ref ref;
-	struct published_pointer version; /* or NULL */
-	struct published classes;	  /* of all versions */
-	struct published is_ended;
-	struct waiters waiters;
-};
-
 enum status
 metadata_log_create(struct metadata_log **out)
 {
@@ -134,12 +126,6 @@ metadata_log_look(const struct metadata_log *log, struct metadata_view *view)
 	rcu_read_unlock();
 }
 
-bool
-metadata_log_has_class(const struct metadata_log *log, uint64_t id)
-{
-	return stream_classes_have(published(&log->classes), id);
-}
-
 uint64_t
 metadata_log_length(const struct metadata_log *log)
 {
@@ -151,28 +137,4 @@ metadata_log_length(const struct metadata_log *log)
 	length = v == NULL ? 0 : published(&v->length);
 	rcu_read_unlock();
 	return length;
-}
-
-bool
-metadata_log_has_classes(const struct metadata_log *log)
-{
-	return published(&log->classes) != 0;
-}
-
-bool
-metadata_log_is_ended(const struct metadata_log *log)
-{
-	return published(&log->is_ended) != 0;
-}
-
-void
-metadata_log_wait(struct metadata_log *log, uint64_t bit)
-{
-	waiters_add(&log->waiters, bit);
-}
-
-uint64_t
-metadata_log_take_waiters(struct metadata_log *log)
-{
-	return waiters_take(&log->waiters);
 }

@@ -12,10 +12,22 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/publish.h"
+#include "common/ref.h"
 #include "common/status.h"
 
 struct folder;
-struct metadata_log;
+
+/* Changed by store/metadata_log.c only. Any thread may read what is published.
+ * A class in CLASSES was declared in the bytes that metadata_log_length()
+ * counts afterwards, or in an earlier file. */
+struct metadata_log {
+	struct ref ref;
+	struct published_pointer version; /* or NULL */
+	struct published classes; /* of all versions: stream_classes_have() */
+	struct published is_ended;
+	struct waiters waiters;
+};
 
 enum status metadata_log_create(struct metadata_log **out) MUST_CHECK;
 struct metadata_log *metadata_log_get(struct metadata_log *log);
@@ -41,15 +53,5 @@ struct metadata_view {
 uint64_t metadata_log_length(const struct metadata_log *log);
 void metadata_log_look(
     const struct metadata_log *log, struct metadata_view *view);
-/* Was the CTF stream class ID declared, in the bytes that metadata_log_length()
- * counts afterwards or in an earlier file? Any thread. */
-bool metadata_log_has_class(const struct metadata_log *log, uint64_t id);
-/* Was any stream class declared? */
-bool metadata_log_has_classes(const struct metadata_log *log);
-bool metadata_log_is_ended(const struct metadata_log *log);
-
-/* Wake-ups, see struct waiters. */
-void metadata_log_wait(struct metadata_log *log, uint64_t bit);
-uint64_t metadata_log_take_waiters(struct metadata_log *log);
 
 #endif

@@ -50,26 +50,6 @@ struct slot {
 	struct published seq, word[WORDS];
 };
 
-struct packet_log {
-	struct ref ref;
-	struct published start, count;
-	struct published has_beacon, beacon;
-	struct published has_ctf_stream, ctf_stream;
-	struct published is_ended;
-	struct waiters waiters;
-	struct published is_read; /* a viewer asked for a record */
-	struct slot *recent;	  /* RECENT slots; NULL until is_read */
-	struct published has_recent;
-	struct published_pointer newest; /* struct log_file; NULL: none */
-	/* writer only */
-	struct log_file *oldest;
-	uint64_t n_files;
-	uint64_t last_time; /* end of the last packet, or last beacon */
-	unsigned minor;
-	bool is_numbered;
-	char channel[];
-};
-
 /* Of all logs, except those that only wait for readers. */
 static struct published files, files_max;
 
@@ -160,36 +140,6 @@ packet_log_put(struct packet_log *log)
 {
 	if (log != NULL)
 		ref_put(&log->ref, release);
-}
-
-const char *
-packet_log_channel(const struct packet_log *log)
-{
-	return log->channel;
-}
-
-unsigned
-packet_log_minor(const struct packet_log *log)
-{
-	return log->minor;
-}
-
-uint64_t
-packet_log_start(const struct packet_log *log)
-{
-	return published(&log->start);
-}
-
-uint64_t
-packet_log_count(const struct packet_log *log)
-{
-	return published(&log->count);
-}
-
-bool
-packet_log_is_ended(const struct packet_log *log)
-{
-	return published(&log->is_ended) != 0;
 }
 
 /* Drop the files up to LAST. */
@@ -393,16 +343,4 @@ packet_log_place(
 	}
 	rcu_read_unlock();
 	return st;
-}
-
-void
-packet_log_wait(struct packet_log *log, uint64_t bit)
-{
-	waiters_add(&log->waiters, bit);
-}
-
-uint64_t
-packet_log_take_waiters(struct packet_log *log)
-{
-	return waiters_take(&log->waiters);
 }

@@ -17,12 +17,36 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/publish.h"
+#include "common/ref.h"
 #include "common/status.h"
 #include "ctf/index.h"
 
 struct folder;
 struct log_file;
-struct packet_log;
+
+/* Changed by store/packet_log.c only. Any thread may read what is published,
+ * and the channel and MINOR: packets from START on and below COUNT can be
+ * read. */
+struct packet_log {
+	struct ref ref;
+	struct published start, count;
+	struct published has_beacon, beacon;
+	struct published has_ctf_stream, ctf_stream;
+	struct published is_ended;
+	struct waiters waiters;
+	struct published is_read; /* a viewer asked for a record */
+	struct slot *recent;	  /* RECENT slots; NULL until is_read */
+	struct published has_recent;
+	struct published_pointer newest; /* struct log_file; NULL: none */
+	/* writer only */
+	struct log_file *oldest;
+	uint64_t n_files;
+	uint64_t last_time; /* end of the last packet, or last beacon */
+	unsigned minor;
+	bool is_numbered;
+	char channel[];
+};
 
 /* What is at a position. The answer to a viewer also depends on the viewer, see
  * relayd/live/viewer_next_index.c. */
@@ -87,13 +111,6 @@ void packet_log_end(struct packet_log *log);
 /* Any thread. put(NULL) is a no-op. */
 struct packet_log *packet_log_get(struct packet_log *log);
 void packet_log_put(struct packet_log *log);
-const char *packet_log_channel(const struct packet_log *log);
-unsigned packet_log_minor(const struct packet_log *log);
-
-/* Any thread: [start, count) can be read. */
-uint64_t packet_log_start(const struct packet_log *log);
-uint64_t packet_log_count(const struct packet_log *log);
-bool packet_log_is_ended(const struct packet_log *log);
 
 /* What is at POS, which is not below the start? Any registered RCU thread, as
  * for the rest. */
@@ -106,9 +123,5 @@ bool packet_log_recent(
 /* The file that holds POS. E_NOENT: POS is below the start now. */
 enum status packet_log_place(const struct packet_log *log, uint64_t pos,
     struct log_place *out) MUST_CHECK;
-
-/* Wake-ups, see struct waiters. */
-void packet_log_wait(struct packet_log *log, uint64_t bit);
-uint64_t packet_log_take_waiters(struct packet_log *log);
 
 #endif

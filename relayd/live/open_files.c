@@ -140,7 +140,7 @@ open_one(struct open_files *files, struct open_file *f, bool is_index, int *fd)
 	if (f->number != UINT64_MAX)
 		snprintf(number, sizeof(number), "_%" PRIu64, f->number);
 	snprintf(name, sizeof(name), "%s%s%s%s", is_index ? "index/" : "",
-	    packet_log_channel(f->log), number, is_index ? ".idx" : "");
+	    f->log->channel, number, is_index ? ".idx" : "");
 	st = open_shared(files, fd, f, f->folder, name);
 	if (st == OK || st == E_NOENT || st == E_NOMEM)
 		return st;
@@ -247,7 +247,7 @@ open_files_get(struct open_files *files, struct open_file **out,
 		f->log = log;
 		f->first = place.first;
 		f->number = number;
-		f->minor = packet_log_minor(log);
+		f->minor = log->minor;
 		list_append(&files->all, &f->node);
 	}
 	st = open_file_again(files, f);

@@ -347,8 +347,8 @@ attach(struct viewer *v, struct live_session *s, uint32_t seek)
 			continue;
 		/* The listing has counted these streams. */
 		p->trace->is_listed = true;
-		p->pos = seek == LIVE_SEEK_LAST ? packet_log_count(t->log)
-						: packet_log_start(t->log);
+		p->pos = seek == LIVE_SEEK_LAST ? published(&t->log->count)
+						: published(&t->log->start);
 	}
 	return LIVE_ATTACH_OK;
 }

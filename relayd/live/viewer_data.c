@@ -210,7 +210,7 @@ is_worth_reading(const struct viewer *v, struct position *p,
     const struct metadata_view *view)
 {
 	return p->sent > 0 || view->has_class ||
-	       metadata_log_is_ended(p->stream->metadata) ||
+	       published(&p->stream->metadata->is_ended) != 0 ||
 	       !viewer_may_wait_for_class(v, p);
 }
 
@@ -263,7 +263,7 @@ viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
 	    !p->stream->is_metadata)
 		return refuse_metadata(v, reply);
 	for (;;) {
-		is_ended = metadata_log_is_ended(p->stream->metadata);
+		is_ended = published(&p->stream->metadata->is_ended) != 0;
 		if (new_metadata(v, p, reply))
 			break;
 		/* The metadata was cleared before it was read; without an error
@@ -278,8 +278,8 @@ viewer_metadata(struct viewer *v, uint64_t id, const struct live_how *how,
 			p->stream->metadata, held)) {
 			if (waits)
 				return LIVE_HOLD;
-			metadata_log_wait(
-			    p->stream->metadata, v->viewers->wake_bit);
+			waiters_add(&p->stream->metadata->waiters,
+			    v->viewers->wake_bit);
 			waits = true;
 			continue;
 		}

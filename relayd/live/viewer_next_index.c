@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "ctf/index.h"
+#include "ctf/stream_classes.h"
 #include "store/folder.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
@@ -102,7 +103,7 @@ read_record(struct viewer *v, const struct position *p,
 	if (!packet_log_recent(log, p->pos, rec))
 		st = open_file_record(&v->viewers->files, *file, p->pos, rec);
 	/* The ring may have replaced the file before it was opened here. */
-	if (packet_log_start(log) > p->pos)
+	if (published(&log->start) > p->pos)
 		st = E_NOENT;
 	if (st != OK)
 		open_file_put(*file);
@@ -188,9 +189,9 @@ lacks_class(struct question *q)
 	const struct position *m = q->position->trace->metadata;
 
 	return m != NULL && q->view.has_ctf_stream &&
-	       !metadata_log_has_class(
-		   m->stream->metadata, q->view.ctf_stream) &&
-	       !metadata_log_is_ended(m->stream->metadata) &&
+	       !stream_classes_have(published(&m->stream->metadata->classes),
+		   q->view.ctf_stream) &&
+	       published(&m->stream->metadata->is_ended) == 0 &&
 	       viewer_may_wait_for_class(q->viewer, q->position);
 }
 
@@ -304,7 +305,7 @@ examine(struct question *q)
 		q->flags = p == NULL ? 0 : flags_of(v, p);
 		return;
 	}
-	start = packet_log_start(p->stream->log);
+	start = published(&p->stream->log->start);
 	if (p->pos < start)
 		skip_to(v, p, start, LOSS_viewer_overwritten,
 		    "overwritten or cleared");
@@ -326,13 +327,13 @@ static void
 skip_missing_file(struct viewer *v, struct position *p)
 {
 	struct packet_log *log = p->stream->log;
-	uint64_t count = packet_log_count(log);
+	uint64_t count = published(&log->count);
 	struct log_place place;
 
 	if (packet_log_place(log, p->pos, &place) != OK)
 		return;
 	folder_put(place.folder);
-	if (packet_log_start(log) <= p->pos)
+	if (published(&log->start) <= p->pos)
 		skip_to(v, p, place.next < count ? place.next : count,
 		    LOSS_viewer_removed, "whose file was removed");
 }
@@ -379,7 +380,7 @@ take_packet(struct question *q)
 	    rec.packet_size / 8, &p->part);
 	p->has_new_begin = change == BEGIN_CHANGED;
 	p->pos++;
-	assert(p->pos <= packet_log_count(p->stream->log));
+	assert(p->pos <= published(&p->stream->log->count));
 	viewer_note_sent(p, rec.timestamp_end);
 	q->index = (struct live_index){ .status = LIVE_INDEX_OK,
 		.flags = q->flags,
@@ -582,16 +583,17 @@ begin_wait(const struct question *q, unsigned sources)
 	const uint64_t bit = q->viewer->viewers->wake_bit;
 	const struct position *p;
 
-	packet_log_wait(q->position->stream->log, bit);
+	waiters_add(&q->position->stream->log->waiters, bit);
 	if ((sources & WAIT_CLASS) != 0)
-		metadata_log_wait(
-		    q->position->trace->metadata->stream->metadata, bit);
+		waiters_add(
+		    &q->position->trace->metadata->stream->metadata->waiters,
+		    bit);
 	viewer_wait_for_hidden(q->viewer);
 	if ((sources & WAIT_TURN) == 0)
 		return;
 	list_each (p, &q->viewer->announced, struct position, node) {
 		if (!p->stream->is_metadata)
-			packet_log_wait(p->stream->log, bit);
+			waiters_add(&p->stream->log->waiters, bit);
 	}
 }
 
@@ -655,7 +657,7 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 		if (p->stream->is_metadata || p->stream->log != source)
 			continue;
 		/* The news may be a beacon only: then the wait goes on. */
-		packet_log_wait(p->stream->log, v->viewers->wake_bit);
+		waiters_add(&p->stream->log->waiters, v->viewers->wake_bit);
 		return has_packet(p);
 	}
 	return false;

@@ -210,7 +210,7 @@ lose_oldest_stream(struct viewer *v)
 		    "peer=%s viewer has %u ended streams to read:"
 		    " it misses the rest of %s/%s, and maybe of others",
 		    v->peer, v->n_ended, p->stream->path, p->stream->channel);
-	v->lost += packet_log_count(p->stream->log) - p->pos;
+	v->lost += published(&p->stream->log->count) - p->pos;
 	viewer_forget(v, p);
 	return true;
 }
@@ -359,9 +359,9 @@ has_data(struct position *p)
 	if (!p->has_data)
 		p->has_data =
 		    p->stream->is_metadata
-			? metadata_log_has_classes(p->stream->metadata) ||
-			      metadata_log_is_ended(p->stream->metadata)
-			: packet_log_look(log, packet_log_start(log), &view) !=
+			? published(&p->stream->metadata->classes) != 0 ||
+			      published(&p->stream->metadata->is_ended) != 0
+			: packet_log_look(log, published(&log->start), &view) !=
 			      LOG_RETRY;
 	return p->has_data;
 }
@@ -419,13 +419,13 @@ is_spent(const struct position *p)
 
 	if (p->stream->is_metadata)
 		return false;
-	start = packet_log_start(log);
+	start = published(&log->start);
 	pos = p->pos > start ? p->pos : start;
 	switch (packet_log_look(log, pos, &view)) {
 	case LOG_END:
 		return true;
 	case LOG_PACKET:
-		return packet_log_is_ended(log) && is_cleared(log, pos);
+		return published(&log->is_ended) != 0 && is_cleared(log, pos);
 	default:
 		return false;
 	}
@@ -443,7 +443,7 @@ forget_spent_metadata(struct viewer *v)
 		p = list_entry(n, struct position, node);
 		if (!p->stream->is_metadata || p->trace->n_data > 0)
 			continue;
-		if (metadata_log_is_ended(p->stream->metadata)) {
+		if (published(&p->stream->metadata->is_ended) != 0) {
 			viewer_forget(v, p);
 		} else {
 			list_del(n);
@@ -532,9 +532,9 @@ viewer_wait_for_hidden(struct viewer *v)
 		if (p->has_data || !is_waiting(p))
 			continue;
 		if (p->stream->is_metadata)
-			metadata_log_wait(p->stream->metadata, bit);
+			waiters_add(&p->stream->metadata->waiters, bit);
 		else
-			packet_log_wait(p->stream->log, bit);
+			waiters_add(&p->stream->log->waiters, bit);
 	}
 	v->has_checked = false;
 }
@@ -639,7 +639,7 @@ viewer_stream_published(struct viewer *v, struct live_stream *s)
 	}
 	/* A stream that appears after ATTACH is read from its beginning. */
 	if (!s->is_metadata)
-		p->pos = packet_log_start(s->log);
+		p->pos = published(&s->log->start);
 	last_sent = last_sent_on_host(v, s->session->hostname);
 	p->time_before = s->time_before > last_sent ? s->time_before
 						    : last_sent;
@@ -669,7 +669,7 @@ static void
 forget_metadata(struct viewer *v, struct position *p)
 {
 	if (p != NULL && p->trace->n_data == 0 &&
-	    metadata_log_is_ended(p->stream->metadata))
+	    published(&p->stream->metadata->is_ended) != 0)
 		viewer_forget(v, p);
 }
 

@@ -70,7 +70,7 @@ wake(struct shard *sh, uint64_t bits, const void *source)
 void
 stream_wake_log(struct shard *sh, struct packet_log *log)
 {
-	wake(sh, packet_log_take_waiters(log), log);
+	wake(sh, waiters_take(&log->waiters), log);
 }
 
 void
@@ -79,7 +79,7 @@ stream_wake(struct stream *t)
 	if (t->log != NULL)
 		stream_wake_log(shard_of(t), t->log);
 	else if (t->metadata != NULL)
-		wake(shard_of(t), metadata_log_take_waiters(t->metadata),
+		wake(shard_of(t), waiters_take(&t->metadata->waiters),
 		    t->metadata);
 }
 

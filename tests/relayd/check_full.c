@@ -349,14 +349,14 @@ TEST(viewers_pass_what_has_no_record)
 	t = session_stream(endpoints.control->session, DATA);
 	fake_fs_set_space(SIZE + 1);
 	ck_assert_uint_eq(packet(1), RELAY_OK);
-	ck_assert_uint_eq(packet_log_count(t->log), 1);
+	ck_assert_uint_eq(published(&t->log->count), 1);
 	rcu_register_thread();
 	ck_assert_int_eq(packet_log_look(t->log, 1, &view), LOG_INACTIVE);
 	ck_assert_uint_eq(view.beacon, 2);
 	rcu_unregister_thread();
 	fake_fs_set_space(1 << 20);
 	ck_assert_uint_eq(packet(2), RELAY_OK);
-	ck_assert_uint_eq(packet_log_count(t->log), 2);
+	ck_assert_uint_eq(published(&t->log->count), 2);
 }
 
 /* There is room again, but metadata that waited cannot be written: this is told

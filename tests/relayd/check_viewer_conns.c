@@ -277,11 +277,11 @@ TEST(events_of_other_sessions_cost_a_viewer_nothing)
 	deliver_all();
 	fd = attach_viewer(fixture.session);
 	until_held(fd);
-	ck_assert_uint_ne(packet_log_take_waiters(fixture.data->log), 0);
+	ck_assert_uint_ne(waiters_take(&fixture.data->log->waiters), 0);
 	add_trace(other, "ust/uid");
 	session_end(other, false);
 	deliver_all();
-	ck_assert_uint_eq(packet_log_take_waiters(fixture.data->log), 0);
+	ck_assert_uint_eq(waiters_take(&fixture.data->log->waiters), 0);
 	ck_assert(!list_empty(&set.held));
 	add_trace(fixture.session, "ust/2");
 	deliver_all();

@@ -152,10 +152,10 @@ commit(struct m_stream *m)
 			m->first_in_chunk = m->count;
 		}
 	}
-	CHECK(packet_log_count(m->t->log) == m->count, "count %llu",
-	    (unsigned long long)packet_log_count(m->t->log));
-	CHECK(packet_log_start(m->t->log) == m->start, "start %llu for %llu",
-	    (unsigned long long)packet_log_start(m->t->log),
+	CHECK(published(&m->t->log->count) == m->count, "count %llu",
+	    (unsigned long long)published(&m->t->log->count));
+	CHECK(published(&m->t->log->start) == m->start, "start %llu for %llu",
+	    (unsigned long long)published(&m->t->log->start),
 	    (unsigned long long)m->start);
 }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <urcu.h>
 
+#include "ctf/stream_classes.h"
 #include "store/metadata_log.h"
 #include "tests/lib/unit.h"
 #include "tests/store/any_folder.h"
@@ -46,7 +47,7 @@ TEST(a_log_without_a_file)
 	assert_file(0, NULL);
 	metadata_log_append(log_, "x", 1, 9); /* nothing to append to */
 	assert_file(0, NULL);
-	ck_assert(!metadata_log_is_ended(log_));
+	ck_assert(published(&log_->is_ended) == 0);
 }
 
 TEST(it_grows_and_begins_again)
@@ -62,7 +63,7 @@ TEST(it_grows_and_begins_again)
 	metadata_log_append(log_, "text", 4, 8188);
 	assert_file(8192, folders[1]);
 	metadata_log_end(log_);
-	ck_assert(metadata_log_is_ended(log_));
+	ck_assert(published(&log_->is_ended) != 0);
 	assert_file(8192, folders[1]);
 }
 
@@ -85,22 +86,22 @@ TEST(classes_are_of_what_is_there)
 	ck_assert_int_eq(metadata_log_begin(log_, folders[0]), OK);
 	metadata_log_append(log_, "/* CTF 1.8 */trace { };", 23, 0);
 	ck_assert(!has_class());
-	ck_assert(!metadata_log_has_class(log_, 1));
+	ck_assert(!stream_classes_have(published(&log_->classes), 1));
 	metadata_log_append(log_, class, sizeof(class) - 1, 0);
 	ck_assert(has_class());
-	ck_assert(metadata_log_has_class(log_, 1));
-	ck_assert(!metadata_log_has_class(log_, 0));
+	ck_assert(stream_classes_have(published(&log_->classes), 1));
+	ck_assert(!stream_classes_have(published(&log_->classes), 0));
 	ck_assert_int_eq(metadata_log_begin(log_, folders[1]), OK);
 	ck_assert(!has_class());
-	ck_assert(metadata_log_has_class(log_, 1));
+	ck_assert(stream_classes_have(published(&log_->classes), 1));
 }
 
 TEST(waiters_are_taken_once)
 {
-	ck_assert_uint_eq(metadata_log_take_waiters(log_), 0);
-	metadata_log_wait(log_, 2);
-	ck_assert_uint_eq(metadata_log_take_waiters(log_), 2);
-	ck_assert_uint_eq(metadata_log_take_waiters(log_), 0);
+	ck_assert_uint_eq(waiters_take(&log_->waiters), 0);
+	waiters_add(&log_->waiters, 2);
+	ck_assert_uint_eq(waiters_take(&log_->waiters), 2);
+	ck_assert_uint_eq(waiters_take(&log_->waiters), 0);
 }
 
 #define STRESS 20000
@@ -132,7 +133,7 @@ TEST(a_length_belongs_to_its_folder)
 	ck_assert_int_eq(
 	    pthread_create(&writer, NULL, write_metadata, NULL), 0);
 	do {
-		is_ended = metadata_log_is_ended(log_);
+		is_ended = published(&log_->is_ended) != 0;
 		metadata_log_look(log_, &view);
 		if (view.length > 0)
 			ck_assert_ptr_eq(

@@ -54,7 +54,7 @@ static void
 append(unsigned n)
 {
 	for (; n > 0; n--) {
-		struct index_record rec = record(packet_log_count(log_));
+		struct index_record rec = record(published(&log_->count));
 
 		packet_log_append(log_, &rec);
 	}
@@ -168,12 +168,12 @@ step(char **w)
 	else if (script_is(w[0], "end"))
 		packet_log_end(log_);
 	else if (script_is(w[0], "wait")) /* BITS */
-		packet_log_wait(log_, a);
+		waiters_add(&log_->waiters, a);
 	else if (script_is(w[0], "waiters"))
-		script_say("%" PRIu64, packet_log_take_waiters(log_));
+		script_say("%" PRIu64, waiters_take(&log_->waiters));
 	else if (script_is(w[0], "range")) /* START-COUNT */
-		script_say("%" PRIu64 "-%" PRIu64, packet_log_start(log_),
-		    packet_log_count(log_));
+		script_say("%" PRIu64 "-%" PRIu64, published(&log_->start),
+		    published(&log_->count));
 	else if (script_is(w[0], "look"))
 		say_view(a);
 	else if (script_is(w[0], "place"))
@@ -243,8 +243,8 @@ static const struct {
 TEST_ROWS(what_readers_see, ARRAY_LEN(rows))
 {
 	open_log();
-	ck_assert_str_eq(packet_log_channel(log_), "ch_0");
-	ck_assert_uint_eq(packet_log_minor(log_), 1);
+	ck_assert_str_eq(log_->channel, "ch_0");
+	ck_assert_uint_eq(log_->minor, 1);
 	script_run(rows[_i].name, rows[_i].steps, step);
 	close_log();
 }
@@ -258,7 +258,7 @@ TEST(the_newest_records_are_in_memory)
 	add_file(0, 1);
 	for (uint64_t count = 1; count < 5 * RECENT; count++) {
 		append(1);
-		ck_assert_uint_eq(packet_log_count(log_), count);
+		ck_assert_uint_eq(published(&log_->count), count);
 		ck_assert_int_eq(look(count), LOG_RETRY);
 		for (uint64_t pos = 0; pos < count; pos++) {
 			bool is_recent = pos > 0 && count - pos <= RECENT;
@@ -285,7 +285,7 @@ TEST(many_files_are_no_more_than_the_limit)
 		add_file(n, 1);
 		append(2);
 	}
-	ck_assert_uint_eq(packet_log_start(log_), 400);
+	ck_assert_uint_eq(published(&log_->start), 400);
 	assert_gone(399);
 	assert_place(400, 200, 400);
 	assert_place(599, 299, 598);
@@ -296,16 +296,18 @@ TEST(many_files_are_no_more_than_the_limit)
 		add_file(n, 1);
 		append(2);
 		if (n < LOG_FILES_LITTLE)
-			ck_assert_uint_eq(packet_log_start(log_), 0);
+			ck_assert_uint_eq(published(&log_->start), 0);
 	}
-	ck_assert_uint_eq(packet_log_start(log_), 2 * (300 - LOG_FILES_LITTLE));
+	ck_assert_uint_eq(
+	    published(&log_->start), 2 * (300 - LOG_FILES_LITTLE));
 	/* When the first one has gone, there is room. */
 	packet_log_put(many);
 	for (uint64_t n = 300; n < 300 + 100 - LOG_FILES_LITTLE; n++) {
 		add_file(n, 1);
 		append(2);
 	}
-	ck_assert_uint_eq(packet_log_start(log_), 2 * (300 - LOG_FILES_LITTLE));
+	ck_assert_uint_eq(
+	    published(&log_->start), 2 * (300 - LOG_FILES_LITTLE));
 	close_log();
 	packet_log_limit_files(0);
 }
@@ -320,7 +322,7 @@ TEST(a_file_goes_without_memory)
 		fault_arm(1);
 		packet_log_drop_file(log_, 0, 1);
 		ck_assert(!fault_disarm());
-		ck_assert_uint_eq(packet_log_start(log_), pos);
+		ck_assert_uint_eq(published(&log_->start), pos);
 		assert_gone(pos - 1);
 		add_file(0, 1);
 		append(2);
@@ -374,7 +376,7 @@ read_packet(uint64_t pos, uint64_t bound)
 	struct log_place place;
 
 	if (packet_log_place(log_, pos, &place) != OK) {
-		ck_assert_uint_gt(packet_log_start(log_), pos);
+		ck_assert_uint_gt(published(&log_->start), pos);
 		return false;
 	}
 	folder_put(place.folder);
@@ -394,7 +396,7 @@ read_to_end(struct reader_seen *seen)
 	struct log_view view;
 
 	for (;;) {
-		uint64_t start = packet_log_start(log_);
+		uint64_t start = published(&log_->start);
 
 		if (start > pos) {
 			seen->lost += start - pos;
