@@ -89,15 +89,6 @@ send_all(const struct send_options *o, struct traces *t, struct report *r)
 	return st;
 }
 
-/* After a signal the exit status is that of a shell. */
-static int
-exit_status(enum status st)
-{
-	if (st == E_STOPPED)
-		return 128 + (int)stop;
-	return st == OK ? 0 : 1;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -125,5 +116,7 @@ main(int argc, char **argv)
 		r.signal = (int)stop;
 	report_summary(&r, is_read ? &t : NULL, o.directories[o.n_directories]);
 	traces_free(&t);
-	return exit_status(st);
+	if (st == E_STOPPED) /* as a shell reports a signal */
+		return 128 + (int)stop;
+	return st == OK ? 0 : 1;
 }

@@ -24,25 +24,16 @@ progress_begin(struct progress *p, uint64_t session)
 	p->n_samples = 0;
 }
 
-static const struct progress_sample *
-oldest(const struct progress *p)
-{
-	return &p->samples[p->n_samples < PROGRESS_SAMPLES
-			       ? 0
-			       : p->n_samples % PROGRESS_SAMPLES];
-}
-
 /* Bytes per second; negative: not known yet. */
 static double
 rate(struct progress *p, const struct progress_now *now)
 {
-	struct progress_sample since = { now->ns, now->bytes };
+	const unsigned next = p->n_samples % PROGRESS_SAMPLES;
+	const unsigned oldest = p->n_samples < PROGRESS_SAMPLES ? 0 : next;
+	const struct progress_sample since = p->samples[oldest];
 
-	if (p->n_samples > 0)
-		since = *oldest(p);
-	p->samples[p->n_samples++ % PROGRESS_SAMPLES] =
-	    (struct progress_sample){ now->ns, now->bytes };
-	if (now->ns <= since.ns)
+	p->samples[next] = (struct progress_sample){ now->ns, now->bytes };
+	if (p->n_samples++ == 0 || now->ns <= since.ns)
 		return -1;
 	return (double)(now->bytes - since.bytes) * (double)NS_PER_S /
 	       (double)(now->ns - since.ns);
@@ -78,7 +69,7 @@ put_speed(
 		return;
 	n = snprintf(out, size, v < MIB ? ", %.0f KiB/s" : ", %.1f MiB/s",
 	    v < MIB ? v / KIB : v / MIB);
-	/* Beyond a month it is not worth telling, and at rest not known. */
+	/* More than a month is not worth showing, and at rest it is unknown. */
 	if (left_ns == UINT64_MAX && v > 0 && left >= 0 && left / v < 2.6e6)
 		left_ns = (uint64_t)(left / v * (double)NS_PER_S);
 	if (left_ns == UINT64_MAX)
@@ -249,27 +240,6 @@ rest_of(const struct traces *t)
 	return sum;
 }
 
-/* Call PRINT for the first MOST streams of which something was not sent. */
-static void
-each_rest(const struct traces *t, unsigned most,
-    void (*print)(
-	const struct trace_stream *s, const struct rest *rest, unsigned number))
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < t->n; i++)
-		for (unsigned k = 0; k < t->traces[i]->n_streams && n < most;
-		     k++) {
-			const struct trace_stream *s =
-			    &t->traces[i]->streams[k];
-			struct rest rest = { 0 };
-
-			add_rest(&rest, s);
-			if (rest.packets > 0)
-				print(s, &rest, n++);
-		}
-}
-
 static const char *
 signal_name(int number)
 {
@@ -312,15 +282,41 @@ print_text(const char *name, const char *s)
 }
 
 static void
-print_json_rest(
-    const struct trace_stream *s, const struct rest *rest, unsigned number)
+print_stream_json(const struct trace_stream *s, const struct rest *rest)
 {
-	printf("%s{\"stream\": \"", number > 0 ? ", " : "");
+	printf("{\"stream\": \"");
 	print_chars(s->trace->path);
 	putchar('/');
 	print_chars(s->name);
 	printf("\", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 "}",
 	    rest->packets, rest->bytes);
+}
+
+/* Print the first MOST streams of which something was not sent. */
+static void
+print_streams(const struct traces *t, unsigned most, bool is_json)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->n; i++)
+		for (unsigned k = 0; k < t->traces[i]->n_streams; k++) {
+			const struct trace_stream *s =
+			    &t->traces[i]->streams[k];
+			struct rest rest = { 0 };
+
+			add_rest(&rest, s);
+			if (rest.packets == 0 || n++ >= most)
+				continue;
+			if (is_json && n > 1)
+				fputs(", ", stdout);
+			if (is_json)
+				print_stream_json(s, &rest);
+			else
+				printf("  %s/%s: %" PRIu64
+				       " packets, %.1f KiB\n",
+				    s->trace->path, s->name, rest.packets,
+				    (double)rest.bytes / KIB);
+		}
 }
 
 static void
@@ -337,7 +333,7 @@ print_json_not_sent(const struct traces *t)
 	printf("{\"packets\": %" PRIu64 ", \"bytes\": %" PRIu64
 	       ", \"streams\": [",
 	    rest.packets, rest.bytes);
-	each_rest(t, UINT_MAX, print_json_rest);
+	print_streams(t, UINT_MAX, true);
 	fputs("]}", stdout);
 }
 
@@ -387,15 +383,6 @@ print_sent(const struct report *r)
 }
 
 static void
-print_rest(
-    const struct trace_stream *s, const struct rest *rest, unsigned number)
-{
-	(void)number;
-	printf("  %s/%s: %" PRIu64 " packets, %.1f KiB\n", s->trace->path,
-	    s->name, rest->packets, (double)rest->bytes / KIB);
-}
-
-static void
 print_not_sent(const struct traces *t)
 {
 	const struct rest rest = rest_of(t);
@@ -406,7 +393,7 @@ print_not_sent(const struct traces *t)
 	       " packets, %.1f of %.1f KiB\n",
 	    rest.packets, rest.all_packets, (double)rest.bytes / KIB,
 	    (double)rest.all_bytes / KIB);
-	each_rest(t, NAMED_STREAMS, print_rest);
+	print_streams(t, NAMED_STREAMS, false);
 	if (rest.streams > NAMED_STREAMS)
 		printf("  and %u more streams\n", rest.streams - NAMED_STREAMS);
 }

@@ -155,19 +155,16 @@ wait_until(struct sender *s, uint64_t until_ns)
 	return st;
 }
 
-/* NS + BY_NS; UINT64_MAX, which is never reached, if that is too large. */
+/* When a packet is due, our clock; UINT64_MAX, which is never reached, if that
+ * is too large. Packets of a stream need not be in order. */
 static uint64_t
-later(uint64_t ns, uint64_t by_ns)
+due_at(const struct sender *s, uint64_t due_ns)
 {
-	return by_ns > UINT64_MAX - ns ? UINT64_MAX : ns + by_ns;
-}
+	const uint64_t first = s->schedule.first_ns;
+	const uint64_t after = due_ns > first ? due_ns - first : 0;
 
-/* How long after the first packet DUE is. Packets of a stream need not be in
- * order. */
-static uint64_t
-due_after(const struct sender *s, uint64_t due)
-{
-	return due > s->schedule.first_ns ? due - s->schedule.first_ns : 0;
+	return after > UINT64_MAX - s->begin_ns ? UINT64_MAX
+						: s->begin_ns + after;
 }
 
 static enum status
@@ -179,7 +176,7 @@ send_packet(struct sender *s)
 	enum status st = OK;
 
 	if (s->options->realtime)
-		st = wait_until(s, later(s->begin_ns, due_after(s, due)));
+		st = wait_until(s, due_at(s, due));
 	if (st != OK)
 		return st;
 	st = schedule_take(&s->schedule, &packet, &from);
@@ -208,15 +205,6 @@ send_packets(struct sender *s)
 	return st == OK ? client_flush(s->client) : st;
 }
 
-static enum status
-linger(struct sender *s)
-{
-	s->phase = PROGRESS_LINGERING;
-	s->linger_ns = clock_now_ns() +
-		       (uint64_t)(s->options->linger_s * 1000) * NS_PER_MS;
-	return wait_until(s, s->linger_ns);
-}
-
 /* A signal arrived: close the session without the packets that are left, if the
  * relay answers soon. */
 static void
@@ -241,8 +229,13 @@ run(struct sender *s)
 		st = announce(s);
 	if (st == OK)
 		st = send_packets(s);
-	if (st == OK)
-		st = linger(s);
+	if (st == OK) {
+		s->phase = PROGRESS_LINGERING;
+		s->linger_ns = clock_now_ns() +
+			       (uint64_t)(s->options->linger_s * 1000) *
+				   NS_PER_MS;
+		st = wait_until(s, s->linger_ns);
+	}
 	if (st == OK) {
 		s->phase = PROGRESS_FINISHING;
 		st = client_finish(s->client);

@@ -151,24 +151,6 @@ is_folder(const char *path)
 }
 
 static enum status
-add_streams(struct traces *t, struct trace *trace, const char *directory,
-    struct dirent **entries, int n)
-{
-	enum status st = OK;
-
-	for (int i = 0; i < n && st == OK; i++) {
-		const char *name = entries[i]->d_name;
-		char path[PATH_MAX];
-
-		st = join(t, path, directory, name);
-		if (st == OK && strcmp(name, "metadata") != 0 &&
-		    !is_folder(path))
-			st = add_stream(t, trace, directory, name);
-	}
-	return st;
-}
-
-static enum status
 check_path(struct traces *t, const char *path, const char *directory)
 {
 	if (strlen(path) + 1 > RELAY_PATH_MAX)
@@ -197,10 +179,19 @@ add_trace(struct traces *t, const char *directory, const char *path,
 		return fail(t, E_NOMEM, directory, "out of memory");
 	}
 	t->traces[t->n++] = trace;
-	if ((st = check_path(t, path, directory)) != OK ||
-	    (st = read_metadata(t, trace, directory)) != OK)
-		return st;
-	return add_streams(t, trace, directory, entries, n);
+	st = check_path(t, path, directory);
+	if (st == OK)
+		st = read_metadata(t, trace, directory);
+	for (int i = 0; i < n && st == OK; i++) {
+		const char *name = entries[i]->d_name;
+		char file[PATH_MAX];
+
+		st = join(t, file, directory, name);
+		if (st == OK && strcmp(name, "metadata") != 0 &&
+		    !is_folder(file))
+			st = add_stream(t, trace, directory, name);
+	}
+	return st;
 }
 
 static bool
