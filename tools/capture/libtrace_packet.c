@@ -146,18 +146,6 @@ wire_length(libtrace_packet_t *p, libtrace_linktype_t type)
 	return len >= checksum ? len - checksum : len;
 }
 
-/* pcap's number of the link type, even if libtrace has no name for it. */
-static uint16_t
-link_type_of(const libtrace_packet_t *p, libtrace_linktype_t type)
-{
-	const uint16_t known = linktype_from_libtrace(type);
-
-	if (known == LINKTYPE_UNKNOWN && p->type >= TRACE_RT_DATA_DLT &&
-	    p->type <= TRACE_RT_DATA_DLT_END)
-		return (uint16_t)(p->type - TRACE_RT_DATA_DLT);
-	return known;
-}
-
 bool
 packet_describe(libtrace_packet_t *p, struct record *r, const uint8_t **bytes)
 {
@@ -176,7 +164,11 @@ packet_describe(libtrace_packet_t *p, struct record *r, const uint8_t **bytes)
 	direction = trace_get_direction(p);
 	r->ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 	r->cap_len = left;
-	r->link_type = link_type_of(p, type);
+	r->link_type = linktype_from_libtrace(type);
+	/* libtrace may have no name for pcap's number. */
+	if (r->link_type == LINKTYPE_UNKNOWN && p->type >= TRACE_RT_DATA_DLT &&
+	    p->type <= TRACE_RT_DATA_DLT_END)
+		r->link_type = (uint16_t)(p->type - TRACE_RT_DATA_DLT);
 	r->direction = direction == TRACE_DIR_OUTGOING ||
 			       direction == TRACE_DIR_INCOMING ||
 			       direction == TRACE_DIR_OTHER

@@ -75,15 +75,6 @@ peek(int fd, uint32_t *magic)
 	}
 }
 
-/* With microseconds or nanoseconds, in either byte order; or pcapng. */
-static bool
-is_pcap(uint32_t magic)
-{
-	return magic == 0xa1b2c3d4 || magic == 0xd4c3b2a1 ||
-	       magic == 0xa1b23c4d || magic == 0x4d3cb2a1 ||
-	       magic == 0x0a0d0d0a;
-}
-
 /* libtrace would open it again, when the writer may be gone, or was killed as
  * nothing read from it. */
 static bool
@@ -101,13 +92,19 @@ open_file(const char *path)
 	const int fd = strcmp(path, "-") == 0
 			   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 			   : open(path, O_RDONLY | O_CLOEXEC);
-	uint32_t magic;
+	/* With microseconds or nanoseconds, in either byte order; pcapng. */
+	static const uint32_t magics[] = { 0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d,
+		0x4d3cb2a1, 0x0a0d0d0a };
+	uint32_t magic = 0;
 	FILE *f = NULL;
 
 	if (fd < 0)
 		return NULL;
-	if (peek(fd, &magic) && is_pcap(magic))
-		f = fdopen(fd, "rb");
+	if (!peek(fd, &magic))
+		magic = 0;
+	for (size_t i = 0; i < ARRAY_LEN(magics); i++)
+		if (magic == magics[i])
+			f = fdopen(fd, "rb");
 	if (f == NULL)
 		close(fd);
 	else

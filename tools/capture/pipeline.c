@@ -75,45 +75,30 @@ add_event(struct worker *w, struct record *r, uint64_t round)
 	c->end_ns = r->ns;
 }
 
+/* Process a chunk of records. A sink that takes records gets them in their
+ * chunk. */
 static void
-anonymise(struct worker *w, struct record *r)
+take_records(struct worker *w, struct chunk *c)
 {
-	if (w->anon != NULL && r->kind == RECORD_PACKET)
-		anon_packet(w->anon, r->link_type, record_bytes(r), r->len,
-		    w->pipeline->config.checksums);
-}
+	const struct pipeline_config *config = &w->pipeline->config;
+	struct record *r = (struct record *)c->mem;
 
-static struct record *
-first_record(struct chunk *c)
-{
-	return (struct record *)c->mem;
-}
-
-/* The sink takes records: pass them on in their chunk. */
-static void
-pass_on(struct worker *w, struct chunk *c)
-{
-	struct record *r = first_record(c);
-
-	for (uint32_t i = 0; i < c->n; i++, r = record_next(r))
-		anonymise(w, r);
-	c->packets = c->n;
-	deliver(w, c);
-}
-
-static void
-make_events(struct worker *w, struct chunk *c)
-{
-	const bool is_strict = w->pipeline->config.is_strict;
-	struct record *r = first_record(c);
-
-	w->discarded += c->discarded;
+	if (!config->has_records)
+		w->discarded += c->discarded;
 	for (uint32_t i = 0; i < c->n; i++, r = record_next(r)) {
-		anonymise(w, r);
-		add_event(w, r, c->round);
+		if (w->anon != NULL && r->kind == RECORD_PACKET)
+			anon_packet(w->anon, r->link_type, record_bytes(r),
+			    r->len, config->checksums);
+		if (!config->has_records)
+			add_event(w, r, c->round);
+	}
+	if (config->has_records) {
+		c->packets = c->n;
+		deliver(w, c);
+		return;
 	}
 	/* The combiner needs the end of each round to order them. */
-	if (is_strict || c->is_flush)
+	if (config->is_strict || c->is_flush)
 		close_packet(w, c->round, true);
 	chunk_done(c);
 }
@@ -134,10 +119,8 @@ worker_run(void *worker)
 		if (kind != CHUNK_DATA) {
 			close_packet(w, c->round, false);
 			deliver(w, c);
-		} else if (w->pipeline->config.has_records) {
-			pass_on(w, c);
 		} else {
-			make_events(w, c);
+			take_records(w, c);
 		}
 	} while (kind != CHUNK_END);
 	return NULL;
@@ -166,34 +149,21 @@ deliver_records(struct sink *sink, struct chunk *k)
 	return st;
 }
 
-/* The stream of the sink to which a chunk belongs. */
-static unsigned
-stream_of(const struct pipeline_config *config, const struct chunk *c)
-{
-	assert(c->input < config->n_sources && c->worker < config->n_workers);
-	return config->is_strict ? c->input
-				 : c->input * config->n_workers + c->worker;
-}
-
-/* With is_strict, all workers of a source have one stream. */
-static void
-sum_discarded(struct pipeline *p, struct chunk *k)
-{
-	uint64_t *sum = &p->combiners[k->input]
-			     .discarded[p->config.is_strict ? 0 : k->worker];
-
-	*sum += k->discarded;
-	k->discarded = *sum;
-}
-
 /* Without a sink the chunk is dropped. */
 static enum status
 deliver_chunk(struct pipeline *p, struct sink *sink, struct chunk *k)
 {
-	const unsigned stream = stream_of(&p->config, k);
+	/* With is_strict, all workers of a source have one stream. */
+	const unsigned worker = p->config.is_strict ? 0 : k->worker;
+	const unsigned stream = p->config.is_strict
+				    ? k->input
+				    : k->input * p->config.n_workers + worker;
+	uint64_t *sum = &p->combiners[k->input].discarded[worker];
 	enum status st = OK;
 
-	sum_discarded(p, k);
+	assert(k->input < p->config.n_sources);
+	assert(k->worker < p->config.n_workers);
+	k->discarded = *sum += k->discarded;
 	if (sink != NULL && k->kind == CHUNK_DATA && p->config.has_records)
 		return deliver_records(sink, k);
 	if (sink != NULL && k->kind == CHUNK_DATA)
@@ -224,20 +194,12 @@ deliver_rounds(struct pipeline *p, struct combiner *c, struct sink *sink)
 	return st;
 }
 
-static bool
-is_empty(const struct pipeline *p, const struct combiner *c)
-{
-	for (unsigned i = 0; i < p->config.n_workers; i++)
-		if (c->lists[i].first != NULL)
-			return false;
-	return true;
-}
-
 static enum status
 take(struct pipeline *p, struct sink *sink, struct chunk *k)
 {
 	struct combiner *c = &p->combiners[k->input];
 	enum status st = OK;
+	bool is_empty = true;
 
 	if (k->kind == CHUNK_END) {
 		c->n_ended++;
@@ -249,7 +211,9 @@ take(struct pipeline *p, struct sink *sink, struct chunk *k)
 		append(c, k);
 		st = deliver_rounds(p, c, sink);
 	}
-	if (c->n_ended == p->config.n_workers && is_empty(p, c)) {
+	for (unsigned i = 0; i < p->config.n_workers; i++)
+		is_empty &= c->lists[i].first == NULL;
+	if (c->n_ended == p->config.n_workers && is_empty) {
 		c->n_ended = 0;
 		p->n_done++;
 	}

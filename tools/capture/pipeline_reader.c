@@ -128,17 +128,6 @@ choose_worker(
 	return headers_flow_hash(&h) % r->n_workers;
 }
 
-/* The bytes of a packet to keep. */
-static uint32_t
-bytes_wanted(struct source_reader *r, const struct record *record)
-{
-	const struct pipeline *p = r->pipeline;
-
-	if (p->config.key != NULL && !link_is_known(record->link_type))
-		return 0;
-	return record->cap_len < p->copy_len ? record->cap_len : p->copy_len;
-}
-
 static void
 take_packet(
     struct source_reader *r, struct record *record, const uint8_t *bytes)
@@ -149,7 +138,10 @@ take_packet(
 
 	if (snaplen != 0 && record->cap_len > snaplen)
 		record->cap_len = snaplen;
-	record->len = bytes_wanted(r, record);
+	record->len = record->cap_len < p->copy_len ? record->cap_len
+						    : p->copy_len;
+	if (p->config.key != NULL && !link_is_known(record->link_type))
+		record->len = 0;
 	if (r->open[w] != NULL &&
 	    r->open[w]->used + record_size(record->len) > CHUNK_SIZE) {
 		pass_chunks(r, false);

@@ -42,12 +42,6 @@ dir_of(struct sink *sink)
 	return (struct sink_dir *)sink;
 }
 
-static bool
-rotates(const struct sink_dir *d)
-{
-	return d->config.rotate_bytes > 0 || d->config.rotate_ns > 0;
-}
-
 static enum status
 write_metadata(struct sink_dir *d)
 {
@@ -110,9 +104,10 @@ begin_dir(struct sink_dir *d)
 	close_files(d);
 	d->bytes = 0;
 	d->began_ns = clock_now_ns();
-	d->dir = rotates(d) ? -1 : d->base;
-	if (d->dir < 0)
+	if (d->config.rotate_bytes > 0 || d->config.rotate_ns > 0)
 		st = make_chunk_dir(d);
+	else
+		d->dir = d->base;
 	return st == OK ? write_metadata(d) : st;
 }
 
