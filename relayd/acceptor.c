@@ -46,23 +46,6 @@ struct acceptor {
 	struct event *sigterm, *sigint;
 };
 
-static void
-post_adopt(struct acceptor *a, struct message *take_m, struct conn *take_c,
-    unsigned worker)
-{
-	take_m->conn = take_c;
-	loop_post(worker_loop(a->workers[worker]), take_m);
-}
-
-static void
-drop(struct conn *take_c, struct message *take_m, enum status st)
-{
-	if (st == E_NOMEM)
-		log_error("peer=%s dropped: out of memory", take_c->peer);
-	free(take_m);
-	conn_destroy(take_c, true);
-}
-
 /* Choose the worker of the session that C asks for, and count it. */
 static enum status
 claim(struct acceptor *a, struct conn *c)
@@ -89,55 +72,53 @@ claim(struct acceptor *a, struct conn *c)
 }
 
 /* A control connection requests a session. */
-static void
-place_session(struct acceptor *a, struct conn *take_c)
+static enum status
+place_session(struct acceptor *a, struct conn *c, unsigned *worker)
 {
-	struct message *adopt;
-	enum status st = message_create(&adopt, MESSAGE_ADOPT);
+	enum status st;
 
-	if (st == OK && !admission_new_session(&a->conns, take_c,
-			    placement_sessions(a->placement),
-			    placement_of_host(a->placement, &take_c->host)))
-		st = E_LIMIT;
+	if (!admission_new_session(&a->conns, c,
+		placement_sessions(a->placement),
+		placement_of_host(a->placement, &c->host)))
+		return E_LIMIT;
+	st = claim(a, c);
 	if (st == OK)
-		st = claim(a, take_c);
-	if (st != OK)
-		drop(take_c, adopt, st);
-	else
-		post_adopt(a, adopt, take_c, take_c->gone->key.worker);
+		*worker = c->gone->key.worker;
+	return st;
 }
 
 /* The first packet of a data connection names its worker. */
-static void
-to_worker(struct acceptor *a, struct conn *take_c)
+static enum status
+find_worker(struct acceptor *a, struct conn *c, unsigned *worker)
 {
-	struct message *adopt;
-	unsigned worker;
-	enum status st;
-
-	if (!conn_first_worker(take_c, &worker) || worker >= a->n_workers) {
-		log_peer(LOG_WARN,
-		    "peer=%s data connection closed: unknown stream",
-		    take_c->peer);
-		conn_destroy(take_c, true);
-		return;
-	}
-	st = message_create(&adopt, MESSAGE_ADOPT);
-	if (st == OK && !admission_take_session(&a->conns, take_c))
-		st = E_LIMIT;
-	if (st != OK)
-		drop(take_c, adopt, st);
-	else
-		post_adopt(a, adopt, take_c, worker);
+	if (conn_first_worker(c, worker) && *worker < a->n_workers)
+		return admission_take_session(&a->conns, c) ? OK : E_LIMIT;
+	log_peer(LOG_WARN, "peer=%s data connection closed: unknown stream",
+	    c->peer);
+	return E_NOENT;
 }
 
 static void
 on_handover(struct conn *take_c, void *arg)
 {
-	if (take_c->kind == CONN_CONTROL)
-		place_session(arg, take_c);
-	else
-		to_worker(arg, take_c);
+	struct acceptor *a = arg;
+	struct message *adopt;
+	unsigned worker;
+	enum status st = message_create(&adopt, MESSAGE_ADOPT);
+
+	if (st == OK)
+		st = take_c->kind == CONN_CONTROL
+			 ? place_session(a, take_c, &worker)
+			 : find_worker(a, take_c, &worker);
+	if (st == OK) {
+		adopt->conn = take_c;
+		loop_post(worker_loop(a->workers[worker]), adopt);
+		return;
+	}
+	if (st == E_NOMEM)
+		log_error("peer=%s dropped: out of memory", take_c->peer);
+	free(adopt);
+	conn_destroy(take_c, true);
 }
 
 /* Forward a datagram that arrived on the socket of another worker. */
