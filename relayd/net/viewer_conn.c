@@ -324,6 +324,16 @@ next_request(struct viewer_conn *c)
 	return true;
 }
 
+/* Serve the complete requests that were read. False: the connection is gone. */
+static bool
+serve_buffered(struct viewer_conn *c, size_t *left)
+{
+	while (!c->is_sending && !c->is_held && next_request(c))
+		if (!serve_one(c, left))
+			return false;
+	return true;
+}
+
 /* Serve a held request again because the viewer sent more, or its limit is
  * reached. */
 static bool
@@ -341,13 +351,11 @@ serve_all(struct viewer_conn *c)
 {
 	const uint64_t until = clock_now_ns() + VIEWER_CYCLE_NS;
 	size_t space, left = VIEWER_CYCLE_BYTES;
-	unsigned served = 0;
 	bool is_all = false;
 	ssize_t n;
 
 	/* A read that does not fill the buffer has read everything. */
-	while (served < VIEWER_CYCLE_REQUESTS && !c->is_sending && !is_all &&
-	       clock_now_ns() <= until) {
+	while (!c->is_sending && !is_all && clock_now_ns() <= until) {
 		space = sizeof(c->in) - c->n_in;
 		n = recv(c->fd, c->in + c->n_in, space, MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
@@ -364,11 +372,8 @@ serve_all(struct viewer_conn *c)
 		c->progress_ns = clock_now_ns();
 		if (c->is_held && !release(c, true, &left))
 			return;
-		while (!c->is_sending && !c->is_held && next_request(c)) {
-			if (!serve_one(c, &left))
-				return;
-			served++;
-		}
+		if (!serve_buffered(c, &left))
+			return;
 	}
 }
 
@@ -394,9 +399,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 		event_add(&c->write_event, NULL);
 		return;
 	}
-	while (!c->is_sending && !c->is_held && next_request(c))
-		if (!serve_one(c, &left))
-			return;
+	(void)serve_buffered(c, &left);
 }
 
 void

@@ -24,11 +24,8 @@ struct viewers;
 
 /* A packet up to this size is copied after its header, for one send. */
 #define VIEWER_COPY_MAX (64 * 1024)
-/* Requests of one viewer that are served in one cycle; then others are served.
- * More than one is rare, as viewers wait for each reply. */
-#define VIEWER_CYCLE_REQUESTS 64
-/* The time of one viewer's requests in one cycle; a request of a viewer with
- * many streams costs more. */
+/* The time of one viewer's requests in one cycle; then others are served. More
+ * than one request is rare, as viewers wait for each reply. */
 #define VIEWER_CYCLE_NS (1 * NS_PER_MS)
 /* Bytes that one viewer is sent before others are served: a viewer that reads
  * as fast as we send could take a packet of gigabytes, or ask for replies with
