@@ -160,16 +160,14 @@ conn_charge(struct conn *c)
 
 	if (now <= CONN_UNCOUNTED)
 		now = 0;
-
-	if (now > c->charged)
+	/* Unsigned arithmetic: a negative difference is subtracted. */
+	if (now != c->charged)
 		account_add(c->set->memory, now - c->charged);
-	else if (now < c->charged)
-		account_sub(c->set->memory, c->charged - now);
 	c->charged = now;
 }
 
-void
-conn_handover(struct conn *c)
+static void
+hand_over(struct conn *c)
 {
 	struct conns *set = c->set;
 
@@ -199,7 +197,7 @@ conn_fail(struct conn *c, enum status st)
 	if (st == OK)
 		return true;
 	if (st == E_HANDOVER) {
-		conn_handover(c);
+		hand_over(c);
 		return false;
 	}
 	if (!c->is_closing)
@@ -267,9 +265,8 @@ watch_unread(struct conn *c, bool has_read)
 	conn_set_busy(c, c->is_unread || conn_is_mid_message(c));
 }
 
-/* Send what the socket takes. False: C was destroyed. */
-static bool
-send_replies(struct conn *c)
+bool
+conn_send_now(struct conn *c)
 {
 	const size_t before = buf_len(&c->out);
 	ssize_t n = 0;
@@ -308,7 +305,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	struct conn *c = arg;
 
 	loop_is_busy(c->set->loop);
-	(void)send_replies(c);
+	(void)conn_send_now(c);
 }
 
 static void
@@ -373,10 +370,4 @@ conn_flush(struct conn *c)
 	if (buf_len(&c->out) > 0 && list_empty(&c->unsent_node) &&
 	    !event_pending(c->write_event, EV_WRITE, NULL))
 		list_append(&c->set->unsent, &c->unsent_node);
-}
-
-bool
-conn_send_now(struct conn *c)
-{
-	return send_replies(c);
 }

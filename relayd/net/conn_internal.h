@@ -19,7 +19,6 @@ size_t conn_in_socket(const struct conn *c);
 /* Do what the endpoint's status ST means for C. False: C was destroyed or
  * handed over. */
 bool conn_fail(struct conn *c, enum status st);
-void conn_handover(struct conn *c);
 void conn_set_busy(struct conn *c, bool is_busy);
 void conn_charge(struct conn *c);
 /* True if C has read part of a message. */
@@ -28,6 +27,7 @@ bool conn_is_mid_message(const struct conn *c);
 uint64_t conn_holds(const struct conn *c);
 /* Send the replies at the end of the cycle. */
 void conn_flush(struct conn *c);
+/* Send what the socket takes. False: C was destroyed. */
 bool conn_send_now(struct conn *c);
 /* Log that the socket failed; errno says why. */
 void conn_lost(const struct conn *c);
