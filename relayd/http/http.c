@@ -50,8 +50,7 @@ make_server(
 		.fd = take_fd,
 		.is_unix = f->socket.address.sun_path[0] != '\0',
 		.takes_post = f->is_admin,
-		.hosts = h->settings->names,
-		.n_hosts = h->settings->hosts.n,
+		.hosts = &h->settings.hosts,
 		.max_clients = max_clients < SERVER_CLIENTS_MAX
 				   ? max_clients
 				   : SERVER_CLIENTS_MAX,
@@ -123,31 +122,11 @@ sockets_close(struct http *h)
 /* Settings that change while HTTP is served. The main thread changes its
  * options at a reload, so that the HTTP thread has a copy of these. */
 
-struct http_settings *
-settings_of(const struct options *o)
+static void
+copy_settings(struct http_settings *to, const struct options *o)
 {
-	struct http_settings *s = calloc(1, sizeof(*s));
-
-	if (s == NULL)
-		return NULL;
-	s->metrics_per_session = o->metrics_per_session;
-	s->hosts = o->http_hosts;
-	for (unsigned i = 0; i < s->hosts.n; i++)
-		s->names[i] = s->hosts.names[i];
-	return s;
-}
-
-void
-settings_use(struct http *h, struct http_settings *take_s)
-{
-	struct server *const servers[] = { h->port.server, h->admin.server };
-
-	for (size_t i = 0; i < ARRAY_LEN(servers); i++)
-		if (servers[i] != NULL)
-			server_set_hosts(
-			    servers[i], take_s->names, take_s->hosts.n);
-	free(h->settings);
-	h->settings = take_s;
+	to->metrics_per_session = o->metrics_per_session;
+	to->hosts = o->http_hosts;
 }
 
 void
@@ -159,13 +138,14 @@ http_reload(const struct options *o, void *http)
 
 	if (h == NULL)
 		return;
-	s = settings_of(o);
+	s = malloc(sizeof(*s));
 	if (s == NULL || message_create(&m, MESSAGE_SETTINGS) != OK) {
 		free(s);
 		log_warn("reload: the settings of HTTP stay as they were: out "
 			 "of memory");
 		return;
 	}
+	copy_settings(s, o);
 	m->object = s;
 	loop_post(&h->loop, m);
 }
@@ -270,6 +250,13 @@ drain(struct http *h)
 }
 
 static void
+take_settings(struct http *h, struct http_settings *take_s)
+{
+	h->settings = *take_s;
+	free(take_s);
+}
+
+static void
 on_http_message(struct message *m, void *arg)
 {
 	struct http *h = arg;
@@ -281,7 +268,7 @@ on_http_message(struct message *m, void *arg)
 	else if (m->kind == MESSAGE_INFO)
 		ask_answered(h, m->object);
 	else if (m->kind == MESSAGE_SETTINGS)
-		settings_use(h, m->object);
+		take_settings(h, m->object);
 	else if (m->kind == MESSAGE_STORED_INFO)
 		stored_answered(h, m->object);
 	else if (m->kind == MESSAGE_DRAIN)
@@ -349,9 +336,7 @@ make_parts(struct http *h)
 {
 	enum status st;
 
-	h->settings = settings_of(h->config.options);
-	if (h->settings == NULL)
-		return E_NOMEM;
+	copy_settings(&h->settings, h->config.options);
 	st = loop_init(&h->loop, on_http_message, h);
 
 	if (st == OK)
@@ -489,7 +474,6 @@ http_destroy(struct http *h)
 	loop_destroy(&h->loop);
 	events_free(&h->events);
 	closed_free(&h->closed);
-	free(h->settings);
 	view_close(&h->view);
 	if (h->drained_fd >= 0)
 		close(h->drained_fd);

@@ -48,7 +48,7 @@ serve_metrics(struct http *h, struct evhttp_request *r)
 {
 	struct buf b = { 0 };
 
-	if (h->settings->metrics_per_session) {
+	if (h->settings.metrics_per_session) {
 		sessions_serve_metrics(h, r);
 		return;
 	}

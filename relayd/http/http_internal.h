@@ -52,6 +52,12 @@ struct http_face {
 	struct unix_socket socket; /* unless it is TCP */
 };
 
+/* What a reload may change; the HTTP thread has a copy. */
+struct http_settings {
+	bool metrics_per_session;
+	struct http_hosts hosts;
+};
+
 struct question_queue {
 	struct list waiting;
 	unsigned n_waiting, n_asked;
@@ -59,7 +65,7 @@ struct question_queue {
 
 struct http {
 	struct http_config config;
-	struct http_settings *settings;
+	struct http_settings settings;
 	struct loop loop;
 	pthread_t thread;
 	bool has_thread;
@@ -85,13 +91,6 @@ struct http {
 	bool is_late[QUESTION_THREADS];
 	struct loop *retention; /* NULL: none, or draining */
 	bool awaits_summary;
-};
-
-/* What a reload may change; the HTTP thread has a copy. */
-struct http_settings {
-	bool metrics_per_session;
-	struct http_hosts hosts;
-	const char *names[HTTP_HOSTS_MAX]; /* in hosts */
 };
 
 /* A request that waits for answers of other threads. */
@@ -171,9 +170,5 @@ void api_send_event(
     struct http *h, const char *kind, uint64_t session, char *take_data);
 /* Send listeners a comment. */
 void api_send_comment(struct http *h);
-
-/* NULL: no memory. */
-struct http_settings *settings_of(const struct options *o);
-void settings_use(struct http *h, struct http_settings *take_s);
 
 #endif

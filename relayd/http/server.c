@@ -28,6 +28,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "relayd/net/peer_name.h"
+#include "relayd/process/options.h"
 #include "relayd/stats/stats.h"
 
 /* The length of a host without its ":port". */
@@ -51,7 +52,7 @@ is_same_host(const char *a, const char *b)
 
 bool
 host_is_ours(const char *host, const struct sockaddr *local,
-    const char *const *names, unsigned n)
+    const struct http_hosts *names)
 {
 	char *address;
 	bool is;
@@ -62,8 +63,8 @@ host_is_ours(const char *host, const struct sockaddr *local,
 	is = is_same_host(host, "localhost") ||
 	     (address != NULL && is_same_host(host, address));
 	free(address);
-	for (unsigned i = 0; i < n && !is; i++)
-		is = is_same_host(host, names[i]);
+	for (unsigned i = 0; i < names->n && !is; i++)
+		is = is_same_host(host, names->names[i]);
 	return is;
 }
 
@@ -93,13 +94,6 @@ struct server {
 	bool is_full;	       /* the listener is disabled */
 	uint64_t last_log;
 };
-
-void
-server_set_hosts(struct server *s, const char *const *hosts, unsigned n)
-{
-	s->config.hosts = hosts;
-	s->config.n_hosts = n;
-}
 
 static size_t
 unsent_of(const struct client *c)
@@ -395,7 +389,7 @@ is_for_us(struct server *s, struct evhttp_request *r)
 		return false;
 	return host_is_ours(
 	    evhttp_find_header(evhttp_request_get_input_headers(r), "Host"),
-	    (struct sockaddr *)&local, s->config.hosts, s->config.n_hosts);
+	    (struct sockaddr *)&local, s->config.hosts);
 }
 
 static void

@@ -29,14 +29,15 @@
 
 struct event_base;
 struct evhttp_request;
+struct http_hosts;
 struct server;
 
 struct server_config {
-	int fd;			  /* listening socket; taken */
-	bool is_unix;		  /* Host is not checked */
-	bool takes_post;	  /* besides GET and HEAD */
-	const char *const *hosts; /* names of the relay; borrowed */
-	unsigned n_hosts, max_clients;
+	int fd;				/* listening socket; taken */
+	bool is_unix;			/* Host is not checked */
+	bool takes_post;		/* besides GET and HEAD */
+	const struct http_hosts *hosts; /* names of the relay; borrowed */
+	unsigned max_clients;
 	/* A GET, HEAD or POST with a good Host: it must be answered, now or
 	 * later. */
 	void (*serve)(struct evhttp_request *r, void *arg);
@@ -48,9 +49,6 @@ enum status server_create(struct server **out, struct event_base *base,
 /* Closes all connections, and frees requests without an answer. NULL is
  * fine. */
 void server_destroy(struct server *s);
-
-/* Replace the names of the relay; borrowed. */
-void server_set_hosts(struct server *s, const char *const *hosts, unsigned n);
 
 /* The headers that all answers have. */
 void server_headers(struct evhttp_request *r, const char *type);
@@ -80,10 +78,10 @@ struct sockaddr;
 
 /*
  * Is HOST ("name[:port]", "1.2.3.4", "[::1]:80"; NULL: none was sent)
- * "localhost", the address LOCAL to which the client connected, or one of the N
+ * "localhost", the address LOCAL to which the client connected, or one of
  * NAMES? Names are compared without case; ports do not matter.
  */
 bool host_is_ours(const char *host, const struct sockaddr *local,
-    const char *const *names, unsigned n);
+    const struct http_hosts *names);
 
 #endif

@@ -52,22 +52,23 @@ static const struct {
 
 TEST_ROWS(only_names_of_ours_are_known, ARRAY_LEN(hosts))
 {
-	static const char *const names[] = { "relay" };
+	static const struct http_hosts names = { .names = { "relay" }, .n = 1 };
 	struct sockaddr_in a = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(0x0a000001) };
 
-	ck_assert(host_is_ours(hosts[_i].host, (struct sockaddr *)&a, names,
-		      1) == hosts[_i].is_ours);
+	ck_assert(host_is_ours(hosts[_i].host, (struct sockaddr *)&a, &names) ==
+		  hosts[_i].is_ours);
 }
 
 TEST(an_address_of_version_6_stands_in_brackets)
 {
 	struct sockaddr_in6 a = { .sin6_family = AF_INET6,
 		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	const struct http_hosts none = { .n = 0 };
 
-	ck_assert(host_is_ours("[::1]:80", (struct sockaddr *)&a, NULL, 0));
-	ck_assert(!host_is_ours("::1", (struct sockaddr *)&a, NULL, 0));
-	ck_assert(!host_is_ours("[::2]", (struct sockaddr *)&a, NULL, 0));
+	ck_assert(host_is_ours("[::1]:80", (struct sockaddr *)&a, &none));
+	ck_assert(!host_is_ours("::1", (struct sockaddr *)&a, &none));
+	ck_assert(!host_is_ours("[::2]", (struct sockaddr *)&a, &none));
 }
 
 static const struct {
