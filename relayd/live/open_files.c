@@ -60,11 +60,9 @@ static bool
 close_oldest(
     struct open_files *files, const struct open_file *but, bool has_parts)
 {
-	struct list *n, *tmp;
 	struct open_file *f;
 
-	list_for_each (n, tmp, &files->all) {
-		f = list_entry(n, struct open_file, node);
+	list_each (f, &files->all, struct open_file, node) {
 		if (f == but || f->uses > 0 ||
 		    (f->data_fd < 0 && f->index_fd < 0) ||
 		    list_empty(&f->parts) == has_parts)
@@ -190,16 +188,13 @@ static struct open_file *
 find(struct open_files *files, const struct packet_log *log,
     const struct log_place *place, uint64_t number, struct open_file *likely)
 {
-	struct list *n, *tmp;
 	struct open_file *f;
 
 	if (likely != NULL && is_it(likely, log, place, number))
 		return likely;
-	list_for_each (n, tmp, &files->all) {
-		f = list_entry(n, struct open_file, node);
+	list_each (f, &files->all, struct open_file, node)
 		if (is_it(f, log, place, number))
 			return f;
-	}
 	return NULL;
 }
 

@@ -372,8 +372,7 @@ serve_attach(struct viewer *v, const struct live_request *q,
 	if (status == LIVE_ATTACH_OK)
 		status = attach(v, s, q->seek);
 	if (status == LIVE_ATTACH_OK) {
-		if (viewer_announce(v, s, &reply->list) != OK)
-			reply->out->bad = true;
+		viewer_announce(v, s, reply);
 		log_info("peer=%s viewer attached: session=%" PRIu64
 			 "/%s streams=%" PRIu32,
 		    v->peer, s->id, s->name, reply->list.n);

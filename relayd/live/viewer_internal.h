@@ -181,10 +181,10 @@ void viewer_session_ended(struct viewer *v, const struct live_session *s);
 void viewer_stream_closed(struct viewer *v, const struct live_stream *s);
 /* Is there a stream to announce? Forgets streams that never will be. */
 bool viewer_has_ready(struct viewer *v);
-/* Announce the streams of S that are ready: they are in OUT. E_NOMEM: none is
- * announced. */
-enum status viewer_announce(struct viewer *v, const struct live_session *s,
-    struct live_list *out) MUST_CHECK;
+/* Announce the streams of S that are ready: they are in the list of REPLY.
+ * Without memory none is, and the reply is bad, so that the connection ends. */
+void viewer_announce(
+    struct viewer *v, const struct live_session *s, struct live_reply *reply);
 /* The reply of ATTACH_SESSION and GET_NEW_STREAMS, with the streams of its
  * list. */
 enum live_outcome viewer_reply_streams(

@@ -114,15 +114,11 @@ static void
 hide(struct viewer *v, struct position *p)
 {
 	struct viewer_trace *t = p->trace;
-	struct list *n, *tmp;
 
 	v->has_checked = false;
 	p->state = POSITION_HIDDEN;
 	if (viewer_is_complete(t)) {
-		list_for_each (n, tmp, &t->positions) {
-			list_del(n);
-			list_append(&v->unannounced, n);
-		}
+		list_move_all(&v->unannounced, &t->positions);
 		list_del(&t->node);
 		list_append(&v->unannounced, &p->node);
 		return;
@@ -436,17 +432,15 @@ is_spent(const struct position *p)
 static void
 forget_spent_metadata(struct viewer *v)
 {
-	struct list *n, *tmp;
-	struct position *p;
+	struct position *p, *next;
 
-	list_for_each (n, tmp, &v->unannounced) {
-		p = list_entry(n, struct position, node);
+	list_each_safe (p, next, &v->unannounced, struct position, node) {
 		if (!p->stream->is_metadata || p->trace->n_data > 0)
 			continue;
 		if (published(&p->stream->metadata->is_ended) != 0) {
 			viewer_forget(v, p);
 		} else {
-			list_del(n);
+			list_del(&p->node);
 			hide(v, p);
 		}
 	}
@@ -455,14 +449,11 @@ forget_spent_metadata(struct viewer *v)
 static void
 forget_spent(struct viewer *v)
 {
-	struct list *n, *tmp;
-	struct position *p;
+	struct position *p, *next;
 
-	list_for_each (n, tmp, &v->unannounced) {
-		p = list_entry(n, struct position, node);
+	list_each_safe (p, next, &v->unannounced, struct position, node)
 		if (is_spent(p))
 			viewer_forget(v, p);
-	}
 	forget_spent_metadata(v);
 }
 
@@ -573,34 +564,32 @@ set_min_begin(const struct viewer *v, struct position *p)
 		p->min_begin += VIEWER_MIN_BEGIN_TICKS;
 }
 
-enum status
+void
 viewer_announce(
-    struct viewer *v, const struct live_session *s, struct live_list *out)
+    struct viewer *v, const struct live_session *s, struct live_reply *reply)
 {
-	struct list *n, *tmp;
-	struct position *p;
+	struct live_list *out = &reply->list;
+	struct position *p, *next;
 	uint32_t count = 0;
-	enum status st;
 
 	check_once(v);
 	list_each (p, &v->unannounced, struct position, node)
 		count += p->stream->session == s && p->state == POSITION_READY;
-	st = live_list_make(out, count, 0);
-	if (st != OK)
-		return st;
-	list_for_each (n, tmp, &v->unannounced) {
-		p = list_entry(n, struct position, node);
+	if (live_list_make(out, count, 0) != OK) {
+		reply->out->bad = true;
+		return;
+	}
+	list_each_safe (p, next, &v->unannounced, struct position, node) {
 		if (p->stream->session != s || p->state != POSITION_READY)
 			continue;
 		live_list_add(out, p->stream);
 		p->state = POSITION_ANNOUNCED;
-		list_del(n);
-		list_append(&v->announced, n);
+		list_del(&p->node);
+		list_append(&v->announced, &p->node);
 		set_min_begin(v, p);
 	}
 	assert(out->n == count);
 	v->has_checked = false;
-	return OK;
 }
 
 /* Has V announced data streams, of S or (NULL) of any session? */
@@ -713,17 +702,6 @@ viewer_reply_streams(struct live_reply *reply, uint32_t status)
 	return LIVE_REPLY;
 }
 
-/* Add the streams of S that are ready to REPLY; returns how many. Without
- * memory the connection ends, as for the bytes of a reply. */
-static uint32_t
-list_new(
-    struct viewer *v, const struct live_session *s, struct live_reply *reply)
-{
-	if (viewer_announce(v, s, &reply->list) != OK)
-		reply->out->bad = true;
-	return reply->list.n;
-}
-
 enum live_outcome
 viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
     struct live_reply *reply, struct live_held *held)
@@ -735,7 +713,8 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 		viewer_count(v, true);
 		return viewer_reply_streams(reply, LIVE_STREAMS_ERR);
 	}
-	count = list_new(v, a->session, reply);
+	viewer_announce(v, a->session, reply);
+	count = reply->list.n;
 	v->has_been_flagged = v->has_had_empty_ok = false;
 	if (count == 0 && a->has_ended && !has_data_stream(v, a->session)) {
 		viewer_count(v, true);
@@ -749,7 +728,8 @@ viewer_new_streams(struct viewer *v, uint64_t id, const struct live_how *how,
 		viewer_hold_for_hidden(v, held);
 		if (!viewer_has_ready(v))
 			return LIVE_HOLD;
-		count = list_new(v, a->session, reply);
+		viewer_announce(v, a->session, reply);
+		count = reply->list.n;
 	}
 	if (count > 0 || !has_data_stream(v, NULL))
 		viewer_count(v, count > 0);
