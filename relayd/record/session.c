@@ -210,17 +210,17 @@ make_tag(struct session *s, const char *peer)
 	const char *name = s->request.session_name == NULL
 			       ? NO_NAME
 			       : s->request.session_name->s;
-	int n = asprintf(&s->tag, "peer=%s host=%s session=%" PRIu64 "/%s",
-	    peer, host, s->id, name);
+	char *tag;
+	int n = asprintf(&tag, "peer=%s host=%s session=%" PRIu64 "/%s", peer,
+	    host, s->id, name);
 
-	if (n < 0) {
-		s->tag = NULL;
+	if (n < 0)
 		return E_NOMEM;
-	}
-	replace_blanks(
-	    s->tag + strlen("peer=") + strlen(peer) + strlen(" host="),
+	replace_blanks(tag + strlen("peer=") + strlen(peer) + strlen(" host="),
 	    strlen(host));
-	replace_blanks(s->tag + n - strlen(name), strlen(name));
+	replace_blanks(tag + n - strlen(name), strlen(name));
+	free(s->tag);
+	s->tag = tag;
 	return OK;
 }
 
@@ -250,6 +250,55 @@ report_end_to_viewers(struct session *s)
 	if (s->live != NULL && !s->report.has_told_end)
 		notifier->notify(notifier, LIVE_EVENT_SESSION_ENDED, s->live);
 	s->report.has_told_end = true;
+}
+
+/* PATH is HOST/SESSION/...; a path of one component has no host. */
+static enum status
+take_names(struct session *s, const char *path)
+{
+	const char *slash = strchr(path, '/');
+	const char *name = slash == NULL ? path : slash + 1;
+	struct span host = { NO_NAME, strlen(NO_NAME) };
+	enum status st;
+
+	if (slash != NULL)
+		host = (struct span){ path, (size_t)(slash - path) };
+	st = relname_parse(&s->request.hostname, host);
+	if (st == OK)
+		st = relname_parse(&s->request.session_name,
+		    (struct span){ name, strcspn(name, "/") });
+	return st;
+}
+
+/* Make the tag again with the names that are known now. */
+static enum status
+name_tag(struct session *s)
+{
+	const char *from = s->tag + strlen("peer=");
+	char *peer = strndup(from, strcspn(from, " "));
+	enum status st = peer == NULL ? E_NOMEM : make_tag(s, peer);
+
+	free(peer);
+	return st;
+}
+
+void
+session_found_place(struct session *s, const struct relpath *path)
+{
+	enum status st;
+
+	if (s->request.hostname != NULL)
+		return;
+	st = take_names(s, path->s);
+	if (st == OK)
+		st = name_tag(s);
+	if (st == OK)
+		st = show(s);
+	if (st != OK)
+		log_error(
+		    "%s not shown to viewers: %s", s->tag, status_text(st));
+	else
+		log_info("%s named by its first stream", s->tag);
 }
 
 enum status

@@ -201,6 +201,11 @@ enum status session_create(struct session **out, struct shard *sh,
     struct relay_create_session *take_request, unsigned minor,
     const char *peer) MUST_CHECK;
 
+/* A stream was added in the folder PATH. Before 2.4 CREATE_SESSION has no
+ * names: logs and viewers then name the session after the folder of its first
+ * stream. */
+void session_found_place(struct session *s, const struct relpath *path);
+
 /* The output path below the base; "" for peers before 2.11. */
 const char *session_path(const struct session *s);
 

@@ -329,6 +329,7 @@ join_session(struct stream *t, struct relay_add_stream *q)
 	s->shard->n_streams++;
 	if (!t->is_metadata)
 		limit_reads(s, q->tracefile_size);
+	session_found_place(s, t->path);
 	log_debug(STREAM_FMT " added: handle=%016" PRIx64 " size=%" PRIu64
 			     " count=%" PRIu64,
 	    STREAM_ARGS(t), t->handle, q->tracefile_size, q->tracefile_count);

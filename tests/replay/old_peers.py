@@ -9,8 +9,8 @@ import sys
 
 import ctf
 import relay
-from relay import equal
-from viewer import greeted
+from relay import check, equal
+from viewer import NOT_LIVE, greeted
 
 STAMP = "20200101-000004"
 
@@ -228,21 +228,30 @@ def rings_of_2_2():
             equal((folder / want[-1]).stat().st_size, 4096 * size, "size")
 
 
-def sessions_without_names():
-    """In the log they are "-"; viewers do not see them."""
+def the_place_names_the_session():
+    """In listings and logs, from the first stream on; viewers cannot attach."""
     with relay.Daemon("-v") as daemon:
         viewer = greeted(daemon)
         viewer.create()
-        control = daemon.peer(3)
-        ident, code = struct.unpack(
-            ">QI", control.ask(relay.CREATE_SESSION, b"", 12))
-        equal(code, relay.OK, "CREATE_SESSION")
-        for channel in "ch0_0", "metadata":
-            control.ask(relay.ADD_STREAM, stream_request(
-                3, channel, f"/oldhost//oldsess-{STAMP}//ust/"), 12)
-        equal(viewer.list(), [], "sessions")
-        control.close()
-        daemon.wait_log(f" session={ident}/- control connection ended\n")
+        for path, host, name in (
+                (f"/oldhost//oldsess-{STAMP}//ust/", "oldhost",
+                 f"oldsess-{STAMP}"), ("kernel", "-", "kernel")):
+            control = daemon.peer(3)
+            ident, code = struct.unpack(
+                ">QI", control.ask(relay.CREATE_SESSION, b"", 12))
+            equal(code, relay.OK, "CREATE_SESSION")
+            equal(viewer.list(), [], "before its first stream")
+            for channel in "ch0_0", "metadata":
+                control.ask(relay.ADD_STREAM,
+                            stream_request(3, channel, path), 12)
+            found = viewer.find(name)
+            equal(found, (ident, 0, 0, 0, host, name), "listed")
+            equal(viewer.attach(ident), (NOT_LIVE, []), "ATTACH_SESSION")
+            equal(len(viewer.list()), 1, "sessions")
+            control.close()
+            relay.wait_until("it stays listed", lambda: viewer.list() == [])
+            check(f" session={ident}/{name} control connection ended\n"
+                  in daemon.log_text(), "its name is not in the log")
         viewer.close()
 
 
