@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first part of a trace.dat, and what is put behind it. */
+/* The first part of a trace.dat, and what is appended to it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ TEST_ROWS(the_file_is_that_of_the_stock_listener, 5)
 }
 
 /* Its pages are compressed in the stock listener's, and are not in ours; all
- * before them, but for the link to the section behind them, is the same. */
+ * before them, except for the link to the section after them, is the same. */
 TEST(compressed_metadata_stays_as_it_is)
 {
 	struct bytes metadata = vector_metadata("v7-tcp"),
@@ -102,8 +102,8 @@ TEST_ROWS(what_is_cut_short_is_not_whole, 3)
 		struct bytes cut = bytes_copy(all.p, n);
 		const enum status st = dat_read_layout(&layout, cut.p, cut.n);
 
-		/* Version 6 may end behind the printk formats, as V1 does, and
-		 * behind the number of CPUs. */
+		/* Version 6 may end after the printk formats, as V1 does, and
+		 * after the number of CPUs. */
 		whole += st == OK;
 		ck_assert(st == OK || st == E_MORE);
 		free(cut.p);

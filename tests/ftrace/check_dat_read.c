@@ -201,7 +201,7 @@ TEST_ROWS(any_byte_may_be_anything, ARRAY_LEN(corpus))
 		const uint8_t was = b.p[i];
 
 		if (was == 0 && i % 3 != 0)
-			continue; /* zeros behind the data: most of it */
+			continue; /* zeros after the data: most of it */
 
 		for (size_t k = 0; k < ARRAY_LEN(changes); k++) {
 			b.p[i] = was ^ changes[k];

@@ -9,7 +9,7 @@
 
 #define SIZE 64
 
-/* A page of SIZE bytes: its time is 1000, behind its commit word follows HEX.
+/* A page of SIZE bytes: its time is 1000, HEX follows its commit word.
  * The caller frees it. */
 static struct bytes
 page_of(struct page_layout *l, const char *commit, const char *hex, bool is_big)
@@ -119,7 +119,7 @@ static const struct {
 	/* more than there can be */
 	{ "080000c0ffffffff", "21000000 01020304 ffffffffffffffff", false, true,
 	    UINT32_MAX },
-	/* no room for the number */
+	/* no space for the number */
 	{ "2c0000c0ffffffff", "2a000000", false, false, 1 },
 	/* a count without a loss is none */
 	{ "0800004000000000", "21000000 01020304 0c01000000000000", false,
@@ -198,7 +198,7 @@ TEST_ROWS(a_head_says_how_much_is_in_the_page, ARRAY_LEN(heads))
 	free(b.p);
 }
 
-/* Of two events, 8 bytes each; what is behind the data counts what was lost. */
+/* Of two events, 8 bytes each; the number after the data counts lost events. */
 static const struct {
 	const char *commit;
 	uint32_t n; /* bytes that are right */

@@ -67,7 +67,7 @@ align(struct run *t, struct bytes take_in, size_t piece)
 	for (size_t at = 0; at < take_in.n;) {
 		const size_t left = take_in.n - at;
 		const size_t n = piece < left ? piece : left;
-		/* So that a sanitizer sees what is read behind. */
+		/* So that a sanitizer sees reads beyond it. */
 		struct bytes copy = bytes_copy(take_in.p + at, n);
 
 		page_align_bytes(&t->a, copy.p, n);
@@ -227,7 +227,8 @@ TEST_ROWS(a_page_may_stop_anywhere, ARRAY_LEN(other_pieces))
 	}
 }
 
-/* OUT has CUT whole pages of B, and what is whole of the N bytes behind. */
+/* OUT has CUT whole pages of B, and the whole events of the N bytes after them.
+ */
 static void
 check_last(const struct run *out, struct bytes b, size_t cut, size_t n)
 {
@@ -290,7 +291,7 @@ TEST(a_last_page_may_be_late_and_behind_a_gap)
 	free(b.p);
 }
 
-/* A page loses its rest, and the one behind it is under way at the end: no
+/* A page loses its rest, and the one after it is incomplete at the end: no
  * event is made of bytes of both. */
 TEST_ROWS(a_last_page_may_be_inside_of_another, ARRAY_LEN(other_pieces))
 {
@@ -432,7 +433,7 @@ put_large(uint8_t *p, uint64_t time)
 		p = order_store_u64(false, p, 1);
 }
 
-/* A page whose last event is none waits for the page behind it, which comes
+/* A page whose last event is none waits for the page after it, which comes
  * byte by byte. Each byte once cost 0.5 ms. */
 TEST(bytes_that_change_nothing_cost_nothing)
 {
@@ -523,7 +524,7 @@ TEST_ROWS(time_may_jump, ARRAY_LEN(pieces))
 /* Any stream that no recorder has cut. */
 struct stream {
 	struct page_layout layout;
-	uint64_t time, step; /* of a page behind the other */
+	uint64_t time, step; /* between two pages */
 	bool jumps;	     /* a clock that is set, or stood still for days */
 	uint32_t chance;
 };
@@ -561,7 +562,7 @@ random_step(struct stream *s)
 #define LOOK_AT 12 /* in it */
 
 /* An event: numbers that are small, or, as arguments of a system call may be,
- * just what the head of a page has. Returns what is behind it. */
+ * just what the head of a page has. Returns the address after it. */
 static uint8_t *
 put_event(struct stream *s, uint8_t *p, bool may_be_padding)
 {
@@ -682,7 +683,7 @@ TEST_ROWS(valid_streams_are_neither_changed_nor_late, ARRAY_LEN(streams))
 }
 
 /* How much is left of a page. Two events of these that are a page from each
- * other would be pages, and one behind such a page would be its next. */
+ * other would be pages, and one after such a page would be its next. */
 static size_t
 cut_of(struct stream *s)
 {

@@ -168,9 +168,9 @@ TEST_ROWS(version_1, 4)
 }
 
 struct row {
-	const char *hex; /* behind the greeting of V3 if it begins with '+' */
+	const char *hex; /* after the greeting of V3 if it begins with '+' */
 	enum status st;
-	const char *reply; /* hex, behind the former replies */
+	const char *reply; /* hex, after the former replies */
 };
 
 static const struct row rows[] = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tracepulse-ftrace convert: what stock readers say of the CTF is what
-trace-cmd report says of the file."""
+"""tracepulse-ftrace convert: stock readers show the same events of the CTF as trace-cmd
+report of the file."""
 import contextlib
 import os
 import pathlib
@@ -125,8 +125,8 @@ def names_are_as_lttng_has_them():
 
 
 def hostile_names(m):
-    """Words of the language, names twice, names of lengths, text that would
-    end a string."""
+    """Reserved words of TSDL, names twice, names of lengths, text that would end a
+    string."""
     fields = [("int %s" % n, 8 + 4 * i, 4, 1) for i, n in enumerate(
         ("event", "stream", "x", "x", "x_2", "align", "y_length"))]
     fields += [("__data_loc u8[] y", 36, 4, 0),
@@ -152,7 +152,7 @@ def any_names_are_read():
 
 
 def names_again_and_again_cost_little():
-    """As many events and fields as there may be, all of one name."""
+    """As many events and fields as are allowed, all of one name."""
     m = dat_file.Maker()
     name = 127 * "x"
     used = children_seconds()
@@ -189,7 +189,7 @@ def times(top):
 
 
 def time_never_goes_back():
-    """What is older than what was given is left out, and counted."""
+    """Events older than the one before are left out and counted."""
     m = dat_file.Maker()
     pages = [[m.page(1000, numbered(m, 1) + m.extend(500, absolute=True)
                      + numbered(m, 2) + m.extend(2000, absolute=True)

@@ -40,7 +40,7 @@ class Maker:
             for k in range(count)]) for i in range(events)]
 
     def event(self, number, data, pid=1, flags=0, preempt=0):
-        """The bytes of an event; DATA are those behind the common ones."""
+        """The bytes of an event; DATA follows the common ones."""
         return self.pack("HBBi", number, flags, preempt, pid) + data
 
     def entry(self, data, delta=0):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tracepulse-ftrace flush by somebody who may not signal recorders. They are made
-up here: a process that is called trace-cmd, and a child of it that waits."""
+"""tracepulse-ftrace flush by a user who may not signal recorders. They are made here: a
+process called trace-cmd, and a child of it that waits."""
 import contextlib
 import ctypes
 import os
@@ -21,8 +21,8 @@ def be_called(name):
 
 
 def be_recorder(ready):
-    """As trace-cmd: this process, and a child that takes SIGUSR2, which is told
-    to whoever reads."""
+    """Like trace-cmd: this process, and a child that catches SIGUSR2 and then writes to
+    READY."""
     be_called("trace-cmd")
     child = os.fork()
     if child == 0:

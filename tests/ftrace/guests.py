@@ -62,17 +62,17 @@ class Agent:
                                - HEADER.size)
         said = part("agent", "agent2host")
         size = HEADER.unpack_from(said)[0]
-        doors = [socket.create_server(("127.0.0.1", 0)) for _ in self.pages]
-        ports = self.named([d.getsockname()[1] for d in doors])
+        servers = [socket.create_server(("127.0.0.1", 0)) for _ in self.pages]
+        ports = self.named([d.getsockname()[1] for d in servers])
         resp = said[12:16] + struct.pack(">I", len(ports)) + said[20:52] \
             + b"".join(b"%d\0" % port for port in ports)
         control.sendall(HEADER.pack(12 + len(resp), 7, 40) + resp)
         control.sendall(self.told(said[size:-12]))
-        for door, pages in zip(doors, self.pages):
-            data, _ = door.accept()
+        for server, pages in zip(servers, self.pages):
+            data, _ = server.accept()
             threading.Thread(target=self.send, args=(data, pages),
                              daemon=True).start()
-            door.close()
+            server.close()
         self.asked += read_all(control, 12)
         self.is_told = True
         control.sendall(said[-12:])
@@ -85,16 +85,16 @@ class Agent:
 
     @staticmethod
     def named(ports):
-        """What it says of these."""
+        """The ports that it names."""
         return ports
 
     def told(self, said):
-        """What it says of its kernel."""
+        """The messages with its metadata."""
         return said
 
 
 class LargePages(Agent):
-    """It has more of them than there is memory for."""
+    """An agent whose pages need more memory than a guest may use."""
     SIZE = 1 << 20
     CPUS = 44
 
@@ -119,7 +119,7 @@ class Hasty(Agent):
 
 
 class Patient(Agent):
-    """It answers when it is told to."""
+    """An agent that answers when the test allows it."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -131,7 +131,7 @@ class Patient(Agent):
 
 
 class Talkative(Agent):
-    """More metadata than is taken."""
+    """An agent that sends more metadata than is accepted."""
 
     def told(self, said):
         piece = HEADER.pack(8192, 3, 0) + bytes(8192 - 12)
@@ -259,8 +259,8 @@ def control_session(port, pages):
 
 
 def a_session():
-    """All that a controller and an agent say arrives, again and again; list says
-    who is busy."""
+    """Everything that a controller and an agent send arrives, in several sessions; list
+    shows which guests are busy."""
     with guests() as g:
         agent, other = Agent(), Agent()
         g.connect("web1", agent)
@@ -276,7 +276,7 @@ def a_session():
 
 
 def agent_metadata():
-    """What the recorded agent says of its kernel."""
+    """The metadata of the recorded agent."""
     blob, out = part("agent", "agent2host"), b""
     while blob:
         size, number, _ = HEADER.unpack_from(blob)
@@ -293,7 +293,7 @@ def start_record(g, *names, options=()):
 
 
 def recorded(*names, stop=signal.SIGINT, wanted=0, options=(), agents=None):
-    """tracepulse-ftrace record of guests; the directory's files."""
+    """Records guests; returns the files."""
     with guests() as g:
         agents = agents or [Agent() for _ in names]
         for name, agent in zip(names, agents):
@@ -324,7 +324,7 @@ def recorded(*names, stop=signal.SIGINT, wanted=0, options=(), agents=None):
 
 
 def several_at_once():
-    """One command, a file for each guest: what its agent said, and its pages."""
+    """One command writes a file for each guest, with its metadata and its pages."""
     files = recorded("web1", "web2", "db")
     equal(list(files), ["trace.db.dat", "trace.web1.dat", "trace.web2.dat"],
           "files")
@@ -346,7 +346,7 @@ def several_at_once():
 
 
 def pages_that_are_too_large():
-    """They are stored as they come."""
+    """They are stored as they arrive."""
     agent = LargePages()
     with guests() as g:
         g.connect("web1", agent)
@@ -409,7 +409,7 @@ def a_relay_that_hangs_costs_a_guest_the_live_part_only():
 
 
 def an_agent_that_talks_nonsense():
-    """The others go on; the exit status says that not all was well."""
+    """The other guests are recorded; the exit status reports the failure."""
     class Bad(Agent):
         def _session(self, control):
             self.asked = read_all(control, 40)
@@ -431,7 +431,7 @@ def an_agent_that_talks_nonsense():
 
 
 def metadata_that_is_not_whole():
-    """Nobody waits for the rest: the recording ends by itself."""
+    """The recording does not wait for the rest, and ends by itself."""
     with guests() as g:
         g.connect("web1", Hasty())
         child = start_record(g, "web1")
@@ -442,7 +442,7 @@ def metadata_that_is_not_whole():
 
 
 def failures_of_our_own():
-    """They are not told as the agent's."""
+    """A failure of this machine is not reported as one of the agent."""
     with guests() as g:
         agent = Patient()
         g.connect("web1", agent)
@@ -462,7 +462,7 @@ def failures_of_our_own():
 
 
 class Steady(Agent):
-    """More pages of each CPU come when they are wanted."""
+    """An agent that sends more pages of each CPU when the test wants them."""
 
     def __init__(self):
         super().__init__()
@@ -479,8 +479,8 @@ class Steady(Agent):
 
 
 def a_file_that_takes_long():
-    """While one is put together, pages of other guests come, and theirs is put
-    together beside it."""
+    """While the files of one guest are joined, pages of others arrive, and their files
+    are joined too."""
     def size(name):
         path = f"{g.base}/out/.trace.{name}.recording/cpu0"
         return os.path.exists(path) and os.stat(path).st_size
@@ -510,8 +510,9 @@ def a_file_that_takes_long():
 
 
 def guests_of_the_list():
-    """The broker goes to agents that it is told of, without connect; nobody else
-    can be such a guest, and an agent that is away is found when it is back."""
+    """The broker connects to the agents of its list, without connect; no other
+    connection can take such a name, and an agent that was away is found when it is
+    back."""
     agent = Agent()
     away = socket.create_server(("127.0.0.1", 0))
     away_port = away.getsockname()[1]
@@ -539,8 +540,9 @@ def guests_of_the_list():
 
 
 def files_that_are_read_again():
-    """On SIGHUP: who is new can come, who could not come as it came is cut off,
-    others go on, a session too. What cannot be read changes nothing."""
+    """On SIGHUP the files are read again: new guests may connect, those that are no
+    longer allowed are closed, others continue, also their sessions. A file that cannot
+    be read changes nothing."""
     agents = [Agent() for _ in range(3)]
     word = {n: f"the-token-of-{n}-itself" for n in ("web1", "web2", "web3")}
     near = f"near agent=127.0.0.1:{agents[1].port}\n"
@@ -591,8 +593,8 @@ def files_that_are_read_again():
 
 
 def busy_and_gone():
-    """One session at a time; who is not there is not reached; a guest that
-    vanishes ends its session, and may come again."""
+    """A guest has one session at a time; a guest that is not connected cannot be
+    reached; one that vanishes ends its session, and may connect again."""
     with guests() as g:
         agent = Agent()
         child = g.connect("web1", agent)
@@ -612,7 +614,7 @@ def busy_and_gone():
 
 
 def a_broker_that_comes_again():
-    """connect dials until it is there."""
+    """connect tries again until the broker is back."""
     with guests() as g:
         agent = Agent()
         child = g.connect("web1", agent)
@@ -627,7 +629,8 @@ def a_broker_that_comes_again():
 
 
 def tokens():
-    """Without the token there is nothing; others may not read its file."""
+    """Without the token everything is refused; a token file that others can read is
+    refused too."""
     with guests() as g:
         wrong = g.write_token("wrong", TOKEN + "x")
         done = g.list(wrong)
@@ -651,7 +654,7 @@ def tokens():
 
 
 def addresses():
-    """HOST:PORT, and the brackets that an IPv6 address has everywhere else."""
+    """HOST:PORT, also with brackets around an IPv6 address."""
     with guests() as g:
         for host in ("127.0.0.1", "[127.0.0.1]", "localhost"):
             done = subprocess.run(
@@ -680,7 +683,7 @@ def frame(kind, stream, data=b""):
 
 
 def ports_that_nobody_named():
-    """Whoever reaches a guest gets its agent, and no other port of it."""
+    """A session reaches the agent of the guest, and no other port."""
     with guests() as g:
         agent = Agent()
         secret = socket.create_server(("127.0.0.1", 0))
@@ -699,7 +702,7 @@ def ports_that_nobody_named():
 
 
 def bad_frames_and_lines():
-    """Each is closed; a session beside goes on."""
+    """Each of these connections is closed; other sessions continue."""
     with guests() as g:
         agent = Agent()
         g.connect("web1", agent)
@@ -729,8 +732,8 @@ def bad_frames_and_lines():
 
 
 def what_is_left_of_a_session():
-    """What a guest sends before it knows of a session's end is not for whoever
-    reaches for it next."""
+    """What a guest sends before it learns of the end of a session does not reach the
+    next session."""
     with guests() as g:
         guest = reaching(g, "web1 1", "connect")
         for count in (1, 2):

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Guests by name, where somebody is slow, silent, greedy or gone: agents,
-controllers, guests and brokers. Nobody else is harmed, and each is given up in
-time."""
+"""Guests by name, with agents, controllers, guests and brokers that are slow, silent,
+greedy or gone. Nobody else is harmed, and each is closed in time."""
 import concurrent.futures
 import contextlib
 import os
@@ -36,7 +35,7 @@ os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") \
 
 
 class Deaf(Agent):
-    """Takes connections, and reads nothing, until it is told to be good."""
+    """An agent that accepts connections and reads nothing while IS_DEAF."""
     is_deaf = True
 
     def _session(self, control):
@@ -61,7 +60,7 @@ def full_port():
 
 
 def flood(sock, blob, seconds=1.0):
-    """As much of it as is taken; how much that was."""
+    """Sends as much of BLOB as is accepted; returns how much."""
     sock.setblocking(False)
     sent, end = 0, time.monotonic() + seconds
     while sent < len(blob) and time.monotonic() < end:
@@ -76,7 +75,7 @@ def flood(sock, blob, seconds=1.0):
 
 
 def is_flooded(log, what, began):
-    """Are there more such lines than the log has room for since then?"""
+    """Are there more such lines since BEGAN than the log allows?"""
     count = log.count(what)
     return count > (time.monotonic() - began + 2) * PEER_LINES
 
@@ -87,7 +86,7 @@ def memory_kib(child):
 
 
 def an_agent_that_does_not_read():
-    """Its session ends as any other, and the next one is whole."""
+    """Its session ends normally, and the next one is complete."""
     with guests() as g:
         agent = Deaf()
         child = g.connect("web1", agent)
@@ -127,7 +126,7 @@ def a_channel_that_is_not_read():
 
 
 def more_than_there_is_room_for():
-    """Who sends more into a stream than its window loses the stream."""
+    """A stream with more bytes than its window is closed."""
     with guests() as g:
         agent = Deaf()
         child = g.connect("web1", agent)
@@ -147,7 +146,7 @@ def more_than_there_is_room_for():
 
 
 def is_served(port, pages):
-    """Has a controller got a whole session? The guest may dial again."""
+    """Does a controller get a whole session? The guest may connect again first."""
     with contextlib.suppress(OSError, struct.error):
         control_session(port, pages)
         return True
@@ -155,7 +154,7 @@ def is_served(port, pages):
 
 
 def answers_that_nobody_takes():
-    """Frames that are answered, from one who reads no answer."""
+    """A controller sends frames that are answered, and reads no answer."""
     with guests() as g:
         agent, began = Agent(), time.monotonic()
         child = g.connect("web1", agent)
@@ -172,7 +171,7 @@ def answers_that_nobody_takes():
 
 
 def a_guest_that_does_not_read():
-    """It is gone after a while, and who wanted it, too."""
+    """It is closed after a while, and so is the session that reached it."""
     with guests() as g:
         guest = reaching(g, "web1 1", "connect")
         sock = reaching(g)
@@ -187,7 +186,7 @@ def a_guest_that_does_not_read():
 
 
 class Slow(Agent):
-    """Its last pages come when it was told to end, and take their time."""
+    """An agent that sends its last pages slowly once it was told to end."""
 
     def send(self, data, pages):
         while not self.is_told:
@@ -200,7 +199,7 @@ class Slow(Agent):
 
 
 class Lasting(Agent):
-    """Its data sockets stay open."""
+    """An agent that does not close its data sockets."""
 
     def send(self, data, pages):
         data.sendall(pages)
@@ -208,7 +207,7 @@ class Lasting(Agent):
 
 
 def stopped_recording(agent, wanted):
-    """Record it, stop it: what was said, and its file, which has all pages."""
+    """Records the agent and stops; returns the log. The file has all pages."""
     with guests() as g:
         g.connect("web1", agent)
         child = start_record(g, "web1")
@@ -223,19 +222,20 @@ def stopped_recording(agent, wanted):
 
 
 def an_agent_whose_last_pages_are_slow():
-    """As long as they come, they are waited for."""
+    """record waits for them as long as they arrive."""
     said = stopped_recording(Slow(), 0)
     check("does not end" not in said, said)
 
 
 def an_agent_that_does_not_end():
-    """What came is there; the exit status says that it may not be all."""
+    """What has arrived is in the file; the exit status says that it may not be
+    everything."""
     said = stopped_recording(Lasting(), 1)
     check("guest=web1: its agent does not end" in said, said)
 
 
 def a_byte_a_second():
-    """Who says its line slowly is not waited for longer than who says none."""
+    """A connection that sends its line slowly gets no more time than a silent one."""
     with guests() as g:
         began = time.monotonic()
         sock = socket.create_connection(("127.0.0.1", g.broker_port))
@@ -256,7 +256,7 @@ def start_at(g, command, *options, port):
 
 
 def ends_at_once(g, child):
-    """It does not wait until what it has begun ends by itself."""
+    """SIGTERM ends it without waiting for what it has begun."""
     wait_until("it hears SIGTERM", lambda: hears(child.pid))
     child.send_signal(signal.SIGTERM)
     began = time.monotonic()
@@ -266,8 +266,8 @@ def ends_at_once(g, child):
 
 
 def nobody_answers_the_dial():
-    """connect and list wait for no broker longer than is said, and SIGTERM is
-    heard meanwhile; others are served while an agent does not answer."""
+    """connect and list wait no longer for a broker than the limit, and SIGTERM ends
+    them meanwhile."""
     with guests() as g, full_port() as port:
         dying = start_at(g, "connect", "web1", port=port)
         patient = start_at(g, "connect", "web1", port=port)
@@ -282,7 +282,7 @@ def nobody_answers_the_dial():
 
 
 def an_agent_that_is_not_there():
-    """Its stream is closed; what goes on meanwhile is not held up."""
+    """Its stream is closed; other streams are not delayed."""
     with guests() as g, full_port() as port:
         agent = Agent()
         agent.port = port
@@ -308,7 +308,7 @@ def an_agent_that_is_not_there():
 
 
 def a_broker_that_says_nothing():
-    """Its answer is not waited for longer than is said."""
+    """No command waits longer for its answer than the limit."""
     with guests() as g, socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         child = start_at(g, "connect", "web1", port=port)
@@ -330,8 +330,8 @@ def a_broker_that_says_nothing():
 
 
 def names_of_hosts():
-    """A name is asked for beside the loop: one that is there, and one that is
-    not, for which nobody waits when SIGTERM comes."""
+    """A name is looked up without blocking: one that exists, and one that does not,
+    which does not delay SIGTERM."""
     with guests() as g:
         child = g.start("connect", "web1", "--broker", "nobody.invalid:5347")
         time.sleep(0.3)
@@ -349,8 +349,8 @@ def names_of_hosts():
               done.stderr)
 
 
-def a_door_is_used_once():
-    """As an agent's own port: nobody comes behind who has used it."""
+def a_port_of_reach_is_used_once():
+    """Like an agent's own port, a port of reach accepts one connection."""
     with guests() as g:
         g.connect("web1", Agent([bytes(MUCH), b""]))
         control, _, data = controller(g.reach("web1"))
@@ -364,8 +364,8 @@ def a_door_is_used_once():
 
 
 def tokens_of_their_own():
-    """With a list, a guest's token is for its name only, and reaches nobody; the
-    other token makes nobody a guest."""
+    """With a list, a guest's token is valid for its name only and reaches no guest; the
+    broker's token registers no guest."""
     one, two = "web1-0123456789abcdef", "web2-0123456789abcdef"
     with guests("# who may come\n\nweb1 %s  # rack 3\n\tweb2\t%s\n"
                 % (one, two)) as g:
@@ -388,7 +388,7 @@ def tokens_of_their_own():
 
 
 def lists_that_are_none():
-    """What is wrong with a list is said, with its line."""
+    """Errors in a list are reported with their line."""
     good = "web1 0123456789abcdef\n"
     with guests() as g:
         for text, mode, said in (
@@ -416,14 +416,14 @@ def lists_that_are_none():
 
 
 def newcomer(g, host):
-    """A connection from HOST that has said nothing yet."""
+    """A connection from HOST that has sent nothing yet."""
     return socket.create_connection(("127.0.0.1", g.broker_port), timeout=20,
                                     source_address=(host, 0))
 
 
 def has_its_time(g, says):
-    """Is one who came before a thousand others, which say this, answered? None:
-    they came too slowly to tell."""
+    """Is a connection that was made before a thousand others, which send SAYS,
+    answered? None: they came too slowly to tell."""
     began, others = time.monotonic(), []
     with contextlib.ExitStack() as stack:
         patient = stack.enter_context(newcomer(g, "127.0.0.2"))
@@ -442,8 +442,8 @@ def has_its_time(g, says):
 
 
 def a_flood_of_one_host():
-    """A thousand connections of one host, over and over, are in the way of
-    themselves: who came from another one before has its time; few lines tell."""
+    """A thousand connections of one host, again and again, only close each other: one
+    from another host has its time, and the log stays short."""
     with guests() as g:
         began = time.monotonic()
         for says in (b"", b"x", b"list wrong\n", b"connect a b c d e\n"):
@@ -457,7 +457,7 @@ def a_flood_of_one_host():
 
 
 def names_that_are_none():
-    """None of them is a guest, and none is in the log as it came."""
+    """None of these names becomes a guest, and none is logged unchanged."""
     with guests() as g:
         for name in (b"", b".", b"..", b"-x", b"a/b", b"a\x1b[31m", b"\xc3\xa4",
                      b"x" * 64, b"a%n", b"$(id)", b"a\0b"):
@@ -473,7 +473,7 @@ def names_that_are_none():
 
 
 def some_frames(rng, kinds):
-    """Frames of these kinds, and of others now and then; some are torn."""
+    """Random frames, mostly of these kinds; some are damaged."""
     out = b""
     for _ in range(rng.randrange(1, 40)):
         kind = rng.choice(kinds if rng.random() < 0.98 else range(6))
@@ -490,13 +490,13 @@ def some_frames(rng, kinds):
 
 
 def part_of_agent(rng):
-    """What an agent says first, for doors to be there; not always."""
+    """What an agent sends first, so that reach opens ports; sometimes nothing."""
     said = part("agent", "agent2host")
     return rng.choice((b"", frame(DATA, 0, said), frame(DATA, 0, said[:62])))
 
 
 def any_frames():
-    """Of who reaches a guest, and of a guest: the sessions of others are whole."""
+    """Random frames of a controller and of a guest: sessions of others are complete."""
     rng = random.Random(20261122)
     count = 2000 if os.environ.get("TP_TEST_LONG") else 100
     with guests() as g:
@@ -525,7 +525,8 @@ def any_frames():
 
 
 def any_frames_for_record():
-    """Of a guest that is recorded: it ends, and leaves files that are whole."""
+    """Random frames of a guest that is recorded: the recording ends, and its files are
+    complete."""
     rng = random.Random(20261123)
     with guests() as g:
         out = f"{g.base}/out"
@@ -553,7 +554,7 @@ class Large(Agent):
 
 
 def a_machine_of_many_cpus():
-    """More of them than descriptors that a process has at first."""
+    """More CPUs than the soft limit of descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 2 * MANY_CPUS:
         print("SKIP a_machine_of_many_cpus: too few descriptors")
@@ -575,7 +576,7 @@ def a_machine_of_many_cpus():
 
 
 class BadBroker:
-    """Says the same to whoever comes, then BEHIND it again and again."""
+    """Sends SAYS to each connection, then BEHIND again and again."""
 
     def __init__(self, says, behind=b"", pause=0.0):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -601,8 +602,8 @@ class BadBroker:
 
 
 def brokers_that_are_none():
-    """Whatever a broker says, nothing of it controls a terminal or takes memory,
-    connect dials again, and all of them end."""
+    """Whatever a broker sends, nothing of it controls a terminal or takes much memory,
+    connect tries again, and all commands can be ended."""
     with guests() as g:
         for says, behind in (
                 (b"\x1b]0;owned\x07\n", b""), (b"ok\n", b"\xff" * 4096),
@@ -636,7 +637,7 @@ WAITING = (a_byte_a_second, nobody_answers_the_dial,
 
 
 def limits_of_time():
-    """Those that wait for one do so beside each other."""
+    """Cases that wait for a limit run at the same time."""
     with concurrent.futures.ThreadPoolExecutor(len(WAITING)) as pool:
         for case in [pool.submit(case) for case in WAITING]:
             case.result()
@@ -644,7 +645,7 @@ def limits_of_time():
 
 CASES = (limits_of_time, an_agent_that_does_not_read, a_channel_that_is_not_read,
          more_than_there_is_room_for, answers_that_nobody_takes,
-         names_of_hosts, a_door_is_used_once, tokens_of_their_own,
+         names_of_hosts, a_port_of_reach_is_used_once, tokens_of_their_own,
          lists_that_are_none, a_flood_of_one_host, names_that_are_none,
          a_machine_of_many_cpus, any_frames, any_frames_for_record)
 

@@ -29,7 +29,7 @@ def is_same(got, name):
 
 
 def the_files_of_the_stock_listener():
-    """Each session, whole, in pieces, byte by byte."""
+    """Each session, at once, in pieces, and byte by byte."""
     chance = random.Random(SEED)
     for name in PLAIN:
         for pieces in (None, 1, 7, chance.randrange(2, 5000)):
@@ -64,7 +64,8 @@ def report(path):
 
 
 def version_1():
-    """The stock listener cannot finish it; ours is a whole file."""
+    """A recorder of version 1: unlike the stock listener, ours makes a complete
+    file."""
     for pieces in (None, 1000):
         with listening() as listener:
             whole = part("v1-tcp", "conn2-c2s")
@@ -113,8 +114,8 @@ def a_burst_of_datagrams():
 
 
 def late_datagrams():
-    """The file of a recorder whose pages come 0.4 s behind its CLOSE; None: a
-    second is over, in which they are waited for."""
+    """The file of a recorder whose pages arrive 0.4 s after its CLOSE; None: the
+    machine was too slow for the grace period of a second."""
     with listening() as listener:
         sender = Sender(listener).begin("v6-udp")
         late = list(sender.data)
@@ -131,7 +132,7 @@ def late_datagrams():
 
 
 def datagrams_behind_the_close():
-    """They are under way for a moment when the recorder has closed."""
+    """Datagrams in flight when the recorder closes are stored."""
     for _ in range(5):
         got = late_datagrams()
         if got is not None:
@@ -141,7 +142,7 @@ def datagrams_behind_the_close():
 
 
 def any_end():
-    """CLOSE is missing: the file is there, and the same."""
+    """Without CLOSE the file is the same."""
     for end in ("vanish", "stop"):
         with listening() as listener:
             sender = Sender(listener).begin("v6-tcp-flush")
@@ -152,7 +153,7 @@ def any_end():
 
 
 def without_metadata_there_is_nothing():
-    """A recorder that ends before has recorded nothing."""
+    """A recorder that ends before its metadata is whole leaves no file."""
     for end in ("vanish", "stop", "close"):
         with listening() as listener:
             sender = Sender(listener)
@@ -197,8 +198,8 @@ def a_page_of_which_a_part_is_missing():
 
 
 def a_page_under_way_at_the_end():
-    """The connection is lost in the middle of a page: its whole events are in
-    the file, and it is told that others are not."""
+    """The connection is lost in the middle of a page: its whole events are in the file,
+    and the log says that others are missing."""
     name = "v6-tcp-missed"
     pages = part(name, "cpu0")
     want = part(name, "report").splitlines()
@@ -226,7 +227,8 @@ def a_page_under_way_at_the_end():
 
 
 def killed_at_any_instant():
-    """The next start finishes what is left: whole pages, in order; once."""
+    """The next start makes files of what a killed listener left: whole pages, in order,
+    once."""
     chance = random.Random(SEED)
     name = "v6-tcp-missed"
     pages = [part(name, f"cpu{cpu}") for cpu in (0, 1)]
@@ -265,8 +267,7 @@ def killed_at_any_instant():
 
 
 def what_was_left_is_told():
-    """Of a listener that was killed: the next one says how many whole pages
-    are in the file."""
+    """After a kill, the next start logs how many whole pages are in the file."""
     name = "v6-tcp-missed"
     pages = [part(name, f"cpu{cpu}") for cpu in (0, 1)]
     count = sum(len(p) // PAGE for p in pages)
@@ -320,7 +321,7 @@ def many_at_once():
 
 
 def without_files():
-    """--no-file leaves nothing, and nothing is missing."""
+    """--no-file writes no files, and reports no loss."""
     with listening("--no-file") as listener:
         Sender(listener).play("v6-tcp")
         wait_until("its end", lambda: "2 pages; no file" in listener.log())
@@ -328,7 +329,7 @@ def without_files():
 
 
 def a_full_disk():
-    """What does not fit is told, once; whole pages stay, and it goes on."""
+    """A full disk is logged once; whole pages stay, and the recording continues."""
     limit = 100000
     with listening(under=["prlimit", f"--fsize={limit}:{limit}"],
                    restore_signals=False) as listener:
@@ -356,7 +357,7 @@ def a_full_disk():
 
 
 def an_empty_session():
-    """FIN_DATA, CLOSE: a file without pages, which is read."""
+    """A session without pages becomes a readable file."""
     for name in PLAIN:
         with listening() as listener:
             Sender(listener).begin(name).close()

@@ -22,7 +22,7 @@ OF_HOST = 64
 
 @contextlib.contextmanager
 def bystander(listener):
-    """A good recorder beside; its file is the stock listener's."""
+    """A good recorder meanwhile, whose file must be that of the stock listener."""
     good = Sender(listener).begin("v6-tcp")
     yield good
     for cpu in (0, 1):
@@ -34,7 +34,7 @@ def bystander(listener):
 
 
 def closed(listener, blob, what):
-    """Who says this is closed at once."""
+    """A connection that sends BLOB is closed at once."""
     sender = Sender(listener)
     with contextlib.suppress(OSError):
         sender.send(blob)
@@ -42,7 +42,7 @@ def closed(listener, blob, what):
 
 
 def rules():
-    """What is no recorder, or a broken one."""
+    """Connections that are not recorders, or broken ones."""
     with listening() as listener, bystander(listener):
         for what, blob in (
                 ("HTTP", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3),
@@ -63,7 +63,7 @@ def rules():
 
 
 def who_says_nothing():
-    """Who hesitates is closed after 5 seconds, wherever it stops."""
+    """A silent recorder is closed after 5 seconds, wherever it stops."""
     first = metadata("v6-tcp")
     with listening() as listener, bystander(listener):
         senders, began = [], time.monotonic()
@@ -79,8 +79,8 @@ def who_says_nothing():
 
 
 def metadata_by_the_byte():
-    """V1 metadata has no end that is told: who sends much of it, and then bytes
-    one by one, does not hold up others."""
+    """V1 metadata has no stated end: a recorder that sends much of it, then single
+    bytes, does not delay others."""
     much = (b"\x17\x08\x44tracing6\0\0\x08" + struct.pack("<I", PAGE) +
             b"header_page\0" + bytes(8) + b"header_event\0" + bytes(8) +
             struct.pack("<I", 0xffffffff) + bytes(48 << 20))
@@ -105,7 +105,7 @@ def metadata_by_the_byte():
 
 
 def many_of_one_host():
-    """One host has no more than its share; another one is served."""
+    """One host gets no more than its share; another host is served."""
     with listening() as listener:
         senders = [Sender(listener) for _ in range(OF_HOST)]
         for sender in senders:
@@ -121,8 +121,8 @@ def many_of_one_host():
 
 
 def descriptors():
-    """Who wants many CPUs takes half of all descriptors at most, also when
-    there are few."""
+    """Recorders with many CPUs get half of all descriptors at most, also when there are
+    few."""
     with listening(under=["prlimit", "--nofile=512:512"]) as listener, \
             bystander(listener):
         closed(listener, GREETING + tinit(500), "500 CPUs")
@@ -138,8 +138,7 @@ def descriptors():
 
 
 def free_range(n):
-    """The first of N ports that nobody has, below those that the system gives to
-    others meanwhile."""
+    """The first of N free ports, below those that the system hands out."""
     for first in range(20000 + os.getpid() % 100 * 100, 32000, n):
         with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
             for port in range(first, first + n):
@@ -211,13 +210,13 @@ def pages_of_others():
 
 
 def with_page_size(blob, size):
-    """The metadata of a machine whose pages are so large."""
+    """The metadata of a machine with pages of this size."""
     return blob[:14] + struct.pack("<I", size) + blob[18:]
 
 
 def pages_that_no_datagram_holds():
-    """Over UDP, who has them is refused, whether it says so at its beginning or
-    in its metadata, and is not waited for; 32 KiB come whole."""
+    """Over UDP a recorder with larger pages is refused, whether its TINIT or its
+    metadata states them; pages of 32 KiB are stored."""
     plain = metadata("v6-udp")
     with listening() as listener, bystander(listener):
         for size in (64 << 10, 256 << 10, 512 << 10, 1 << 20):
@@ -251,8 +250,8 @@ def pages_that_no_datagram_holds():
 
 
 def who_sends_junk_delays_no_file():
-    """A recorder has ended, and others go on to send to its ports: that is no
-    reason to wait for it."""
+    """Others that still send to the ports of an ended recorder do not delay its
+    file."""
     with listening() as listener:
         sender = Sender(listener).begin("v6-udp")
         ports = [sock.getpeername() for sock in sender.data]
@@ -277,8 +276,8 @@ def who_sends_junk_delays_no_file():
 
 @contextlib.contextmanager
 def silent_name_server():
-    """A command in front of others, for which no name server answers within 10
-    seconds; None: that is not possible here."""
+    """A command prefix under which no name server answers within 10 seconds; None: not
+    possible here."""
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -293,8 +292,8 @@ def silent_name_server():
 
 
 def names_of_those_that_are_gone():
-    """They are not asked for, however long a name server takes: who comes then
-    has its name as soon as those are done that were begun."""
+    """The names of closed recorders are not looked up, however slow the name server is:
+    a later recorder waits only for the lookups that have begun."""
     with silent_name_server() as under:
         if under is None:
             print("SKIP names_of_those_that_are_gone: no mount namespace, or "
@@ -336,7 +335,7 @@ def too_much_metadata():
 
 
 def planted_links():
-    """Nothing that stands in the directory leads out of it."""
+    """No link in the directory leads a write out of it."""
     with listening() as listener:
         outside = os.path.dirname(listener.output) + "/outside"
         os.mkdir(outside)
@@ -358,8 +357,7 @@ def planted_links():
 
 
 def mutated():
-    """Each length, count and string may be any: no crash, nothing left, and few
-    lines."""
+    """Any length, count or string: no crash, nothing left over, and few log lines."""
     chance = random.Random(SEED)
     with listening() as listener, bystander(listener):
         for _ in range(MUTATIONS):
@@ -386,8 +384,8 @@ def mutated():
 
 
 def memory_for_pages():
-    """Many CPUs with large pages: they get no memory to look at them, what they
-    send is stored as it comes, and a bystander's pages are looked at."""
+    """A recorder with many CPUs and large pages gets no memory for checking them: they
+    are stored as they arrive, and those of a bystander are still checked."""
     cpus, large = 200, 1 << 20
     whole = part("v1-tcp", "conn2-c2s")
     about = bytearray(whole[15:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tracepulse-ftrace listen --relay: what a stock viewer sees while a recorder
-sends, and what it is told of what it cannot see."""
+"""tracepulse-ftrace listen --relay: what a stock viewer sees while a recorder sends,
+and how losses are reported."""
 import contextlib
 import os
 import pathlib
@@ -145,8 +145,7 @@ def in_order(viewer):
 
 
 def wait_live(listener, count=1):
-    """Until that many recorders are at their end live, too: their files do not
-    wait for it."""
+    """Waits until COUNT live sessions have ended; files do not wait for them."""
     wait_until("the end live", lambda: listener.log().count(
         " events live in") >= count, 60)
 
@@ -162,8 +161,7 @@ def counted(listener):
 
 
 class Trickle:
-    """A port of the relay, which takes RATE bytes in a second of what comes over
-    it, until it is opened."""
+    """Forwards to a port of the relay at RATE bytes per second until it is opened."""
 
     def __init__(self, port, rate):
         self.port, self.rate, self.is_open = port, rate, False
@@ -207,8 +205,8 @@ def hanging(program):
 
 
 def send_pages(listener, sender, name):
-    """Recorded ones. Those of all CPUs come at once: events of a CPU that comes
-    LIVE_BEGIN_MS later than another would be too late."""
+    """Sends recorded pages of all CPUs at once: events of a CPU that begins
+    LIVE_BEGIN_MS after another would be too late."""
     with hanging(listener):
         for cpu in (0, 1):
             sender.pages(cpu, part(name, "cpu%d" % cpu))
@@ -238,16 +236,15 @@ def recordings_are_seen_as_their_report():
 
 
 def an_idle_cpu_holds_up_nothing():
-    """CPU 1 has one event; those of CPU 0 are seen soon after the hold time,
-    while nothing else comes. Of a machine that is flushed as it is by default,
-    not 10 s later."""
+    """CPU 1 has one event; those of CPU 0 are seen soon after the hold time, while
+    nothing else arrives. If the recorder is flushed, also by default not 10 s later."""
     idle_cpu(("--hold=%dms" % HOLD_MS,))
     idle_cpu(())
 
 
 def what_is_read_of_a_page_is_as_old_as_its_events():
-    """The rest of a page has the time of the event before, which may be long
-    ago on an idle CPU: nobody waits so long for the next one."""
+    """The rest of a page has the time of the event before it, which may be long ago on
+    an idle CPU: that does not make the hold time longer."""
     idle_cpu((), before=8)
 
 
@@ -301,8 +298,8 @@ def has_seen_all(hold, before):
 
 
 def a_late_page_loses_what_is_too_old():
-    """Never a time that goes back; the rest of the page is seen; what is not is
-    told in the packets and in the log, and is in the file."""
+    """Time never goes back; the rest of the page is seen; what is not seen is counted
+    in the packets and in the log, and is in the file."""
     with both(hold=LONG_HOLD) as (relay, listener):
         machine = Machine(listener)
         viewer = Viewer(relay)
@@ -370,7 +367,7 @@ def losses_are_told_where_they_are():
 
 
 def times_are_unix_time():
-    """As far as pages that come at once can tell."""
+    """As far as pages that arrive at once show it."""
     with both() as (relay, listener):
         machine = Machine(listener)
         viewer = Viewer(relay)
@@ -424,8 +421,8 @@ def a_relay_that_goes_costs_the_live_part_only():
 
 
 def a_relay_that_is_slow_at_the_end_is_waited_for():
-    """For longer than one that takes nothing; the file does not wait. Only then
-    is it told what was live."""
+    """A relay that takes something gets more time than one that takes nothing; the file
+    does not wait. Only at the end is it logged what was live."""
     with trickling(1000000) as (relay, listener, port):
         machine = Machine(listener, fields=LARGE)
         machine.large(20000)    # 33 MB
@@ -442,7 +439,7 @@ def a_relay_that_is_slow_at_the_end_is_waited_for():
 
 
 def a_relay_that_hangs_at_the_end_is_given_up():
-    """What it has not said that it has is counted, as nothing else has it."""
+    """What it has not acknowledged is counted as missing."""
     with both("--no-file", hold=("--hold=30s",)) as (relay, listener):
         machine = Machine(listener, fields=LARGE)
         machine.large(1)
@@ -459,8 +456,8 @@ def a_relay_that_hangs_at_the_end_is_given_up():
 
 
 def a_relay_that_hangs_turns_no_recorder_away():
-    """A host may have 64 at a time; one whose file is there, and which waits for
-    the relay only, gives way."""
+    """A host may have 64 recorders; one whose file is done, and that only waits for the
+    relay, makes space."""
     with both() as (relay, listener):
         with hanging(relay):
             for i in range(1, 71):
@@ -473,7 +470,7 @@ def a_relay_that_hangs_turns_no_recorder_away():
 
 
 def the_end_of_the_listener_waits_for_no_slow_relay():
-    """SIGTERM: 10 s; what is not at the relay then is counted."""
+    """After SIGTERM the relay has 10 s; what it has not got then is counted."""
     with trickling(200000, "--no-file") as (_, listener, _port):
         machine = Machine(listener, fields=LARGE)
         machine.large(20000)
@@ -487,7 +484,7 @@ def the_end_of_the_listener_waits_for_no_slow_relay():
 
 
 def wait_stored(listener, pages):
-    """In files, and so in queues, too."""
+    """Waits until PAGES pages are in files, and so in queues too."""
     wait_until("all pages", lambda: sum(
         f.stat().st_size for f in pathlib.Path(listener.output).rglob("*"))
         >= pages * dat_file.PAGE)
@@ -500,9 +497,9 @@ def told_slow(text):
 
 
 def a_relay_that_hangs_costs_what_finds_no_room():
-    """About 100 MiB wait, no more; then new packets are lost, which is counted
-    and told; there is room for another recorder; both sessions go on, and the
-    files have all."""
+    """About 100 MiB wait at most; then new packets are lost, counted and reported;
+    another recorder has space; both sessions continue, and the files have
+    everything."""
     with both(hold=("--hold=30s",)) as (relay, listener):
         one, other = (Machine(listener, fields=LARGE) for _ in range(2))
         with hanging(relay):
@@ -569,7 +566,7 @@ def a_clock_that_nobody_knows_is_stored():
 
 
 def metadata_that_ends_there_is_a_session_without_events():
-    """A recorder that has nothing."""
+    """A recorder without events."""
     with both() as (relay, listener):
         sender = Sender(listener).begin("v6-tcp")
         sender.close()
@@ -580,7 +577,7 @@ def metadata_that_ends_there_is_a_session_without_events():
 
 
 def an_old_recorder_is_seen_too():
-    """V1 says neither its host nor its clock: the address is its name."""
+    """V1 states neither its host nor its clock: the address is its name."""
     whole = part("v1-tcp", "conn2-c2s")
     size = len(b"2\x004096\x001\x004\0TCP\0")
     with both() as (relay, listener):
@@ -644,7 +641,7 @@ def watched_recording(relay, listener, top, *options, command, under=()):
 
 
 def without_late(want, got, late):
-    """WANT without what the viewer was too late for, or was told to be LATE."""
+    """WANT without what was before the viewer began, or was reported as LATE."""
     begin, seen = {}, set()
     for e in got:
         begin.setdefault(e.cpu, e.time)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Recorders whose metadata is as bad as it may be, where others are live on a
-relay, too: what one costs is bounded."""
+"""Recorders with the worst metadata that is accepted, while others are live on a relay:
+what one costs is bounded."""
 import contextlib
 
 import dat_file
@@ -22,7 +22,7 @@ def live(*options, **more):
 
 
 def names_again_and_again():
-    """As many events and fields as there may be, all of one name, do not hold up
+    """As many events and fields as are allowed, all of one name, do not delay
     others."""
     m = dat_file.Maker()
     whole = m.metadata_v6(
@@ -41,8 +41,8 @@ def names_again_and_again():
 
 
 def memory_of_metadata():
-    """As much text as metadata can become: half of the memory is for one host,
-    others are live, and what has gone to the relay takes none."""
+    """The largest text that metadata can become: one host gets half of the memory,
+    others are live, and what the relay has got takes none."""
     m = dat_file.Maker()
     page = m.page(1000, m.entry(m.event(1511, bytes(4)), 1))
     whole = m.file_v7([], {"a": m.many(512, "__data_loc u8[] " + 123 * "x" +

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tracepulse-ftrace listen, in a directory of the test's own, and a recorder that
-says what a recorded one said."""
+"""tracepulse-ftrace listen in a directory of its own, and a recorder that replays a
+recorded session."""
 import contextlib
 import os
 import pathlib
@@ -42,7 +42,7 @@ def message(number, fixed=b"", data=b""):
 
 
 def messages(blob):
-    """The messages in it: pairs of number and bytes behind the header."""
+    """Its messages: pairs of number and the bytes after the header."""
     while blob:
         size, number, _ = HEADER.unpack_from(blob)
         yield number, blob[HEADER.size:size]
@@ -55,7 +55,7 @@ def tinit(cpus=2, *options, page=PAGE):
 
 
 def metadata(name):
-    """What stands in the SEND_DATA messages of a session."""
+    """The contents of the SEND_DATA messages of a session."""
     return b"".join(data for number, data in messages(part(name, "c2s")[13:])
                     if number == SEND_DATA)
 
@@ -84,8 +84,8 @@ mount --make-rprivate / && mount --bind "$0" "$1" && shift && exec "$@"
 
 @contextlib.contextmanager
 def private_file(path, text):
-    """A command to put before another one, which then finds TEXT in the file
-    PATH; None without the right to mount."""
+    """A command prefix under which the file PATH contains TEXT; None without the right
+    to mount."""
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(text)
         file.flush()
@@ -199,8 +199,8 @@ class Sender:
         return out
 
     def is_closed(self, timeout=10):
-        """Does the listener close, in this time? What it says before is
-        read."""
+        """Does the listener close within this time? What it sends before is
+        discarded."""
         self.socket.settimeout(timeout)
         try:
             while self.socket.recv(65536):
