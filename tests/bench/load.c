@@ -135,7 +135,7 @@ connect_raw(const struct load_options *o)
 	return fd;
 }
 
-/* Packets from NEXT on, as far as there is room. */
+/* Packets from NEXT on, as far as there is space. */
 static uint64_t
 fill(struct outbox *out, const struct shape *s, uint64_t next)
 {

@@ -75,7 +75,7 @@ print_text(const struct load_result *r, double wall_s)
 	putchar('\n');
 }
 
-/* A file of zeros, so that who reads along sees what is there yet. */
+/* A file of zeros, so that a reader sees what is there so far. */
 static uint64_t *
 map_sent(const struct load_options *o)
 {

@@ -20,7 +20,7 @@ is_live(const struct peer *p)
 	return p->options->beacon_ms > 0;
 }
 
-/* The lowest bit tells the two connections apart. */
+/* The lowest bit says which of the two connections it is. */
 static void
 opened(void *arg, int fd, bool is_data)
 {

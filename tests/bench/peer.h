@@ -27,7 +27,7 @@ struct peer {
 	unsigned number;
 	int epoll;
 	enum phase phase;
-	short control, data; /* events that the client was not told of */
+	short control, data; /* events that the client does not know yet */
 	struct client *client;
 	struct client_watch watch;
 	char name[SHAPE_NAME_MAX];

@@ -4,7 +4,7 @@
  * that whoever knows the shape can say what every byte and every index record
  * that a relay wrote must be. Numbers count from 0.
  *
- * A packet begins with a tag that says whose it is; behind it come bytes of a
+ * A packet begins with a tag that says whose it is; after it come bytes of a
  * table of noise, from a place that depends on whose it is. They are sent from
  * the table as they are: making them costs nothing.
  */
@@ -23,7 +23,7 @@ struct shape {
 	unsigned streams; /* data streams of a session */
 	uint64_t packets; /* of a stream */
 	uint32_t size;	  /* bytes of a packet, without padding */
-	uint32_t padding; /* zero bytes behind it on disk */
+	uint32_t padding; /* zero bytes after it on disk */
 };
 
 struct packet_id {

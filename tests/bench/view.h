@@ -11,7 +11,7 @@
 #include "tests/bench/shape.h"
 
 struct view_options {
-	struct shape shape; /* what loadgen was told */
+	struct shape shape; /* the options of loadgen */
 	const char *host;
 	unsigned live;		  /* the port */
 	struct sockaddr_in relay; /* of these */

@@ -51,7 +51,7 @@ TEST_ROWS(bytes_come_out_in_the_order_they_went_in, ARRAY_LEN(pieces))
 		buf_consume(&b, out);
 	}
 	ck_assert_uint_eq(buf_len(&b), 300 * (in - out));
-	/* room is at most what doubling makes of the content and one piece */
+	/* space is at most what doubling makes of the content and one piece */
 	ck_assert_uint_le(b.cap, 4 * (buf_len(&b) + in) + 256);
 	buf_free(&b);
 }

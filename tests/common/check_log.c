@@ -338,7 +338,7 @@ TEST(a_reader_that_does_not_read_delays_little)
 	    "more\nwarning after\nwarning and on\n");
 }
 
-/* The first that a reader sees behind a full pipe, which it begins to read
+/* The first that a reader sees after a full pipe, which it begins to read
  * soon. */
 static const char *
 read_slowly(void)

@@ -104,7 +104,7 @@ TEST(few_small_blocks_are_cached)
 	}
 	slab_put(&p, chain);
 	ck_assert_uint_eq(p.cached, SLAB_SMALL_CACHED * 4096);
-	/* What is taken makes room for one that comes back. */
+	/* What is taken frees space for one that comes back. */
 	b = slab_get(&p, 1);
 	ck_assert_uint_eq(p.cached, (SLAB_SMALL_CACHED - 1) * 4096);
 	slab_put(&p, b);

@@ -60,7 +60,7 @@ static const struct {
 	{ "\x1e{\"a\": \"data-stream-classes\"}", 0 },
 };
 
-/* Whole, byte by byte, and with zeros behind each byte of padding. */
+/* Whole, byte by byte, and with zeros after each byte of padding. */
 TEST_ROWS(classes_of_plain_text, ARRAY_LEN(rows))
 {
 	const uint8_t *text = (const uint8_t *)rows[_i].text;
@@ -122,7 +122,7 @@ TEST_ROWS(classes_of_packets, 4)
 	}
 }
 
-/* Nobody waits for what is not understood. */
+/* Metadata that is not understood delays nothing. */
 TEST_ROWS(bytes_that_are_not_a_packet_declare_all, 4)
 {
 	struct stream_classes s = { 0 };
@@ -137,10 +137,10 @@ TEST_ROWS(bytes_that_are_not_a_packet_declare_all, 4)
 	case 1: /* a packet below its content */
 		put32(bytes + 28, 37 * 8, false);
 		break;
-	case 2: /* another magic behind */
+	case 2: /* another magic after it */
 		put32(bytes + 64, 0x75d11d58, false);
 		break;
-	default: /* another byte order behind */
+	default: /* another byte order after it */
 		put32(bytes + 64, 0x75d11d57, true);
 		break;
 	}

@@ -71,7 +71,7 @@ make_node(const char *name, size_t n, bool is_dir)
 	return node;
 }
 
-/* Change the room that is left by what grows or shrinks from FROM to TO bytes.
+/* Change the space that is left by what grows or shrinks from FROM to TO bytes.
  * Returns how far it can grow. */
 static size_t
 take_space(size_t from, size_t to)
@@ -80,7 +80,7 @@ take_space(size_t from, size_t to)
 		return to;
 	if (to > from && to - from > room)
 		to = from + (size_t)room;
-	room -= to - from; /* unsigned: what shrinks gives room */
+	room -= to - from; /* unsigned: what shrinks frees space */
 	return to;
 }
 
@@ -472,7 +472,7 @@ __wrap_ftruncate(int fd, off_t length)
 
 	if (f == NULL)
 		return __real_ftruncate(fd, length);
-	/* What is extended is a hole, but here it takes room. */
+	/* What is extended is a hole, but here it takes space. */
 	if (take_space(f->node->n, (size_t)length) != (size_t)length)
 		errx(EXIT_FAILURE, "fake_fs: a hole without room");
 	resize(f->node, (size_t)length);

@@ -32,7 +32,7 @@ uint64_t fake_fs_digest(void);
  * 0: none. */
 void fake_fs_fail_write(unsigned n);
 
-/* From now on there is room for so many bytes more, in files and in room that
+/* From now on there is space for so many bytes more, in files and in space that
  * is taken for them; folders and empty files take 1 byte. The default,
  * UINT64_MAX: any number, but there is no reserve. */
 void fake_fs_set_space(uint64_t bytes);
@@ -49,7 +49,7 @@ enum fake_fs_fault {
 	FAKE_FS_KEEPS_INDEX =
 	    16, /* no file in a folder "index" can be removed */
 	FAKE_FS_BROKEN =
-	    32, /* no file can be written, whatever room there is */
+	    32, /* no file can be written, whatever space there is */
 };
 void fake_fs_fail(unsigned faults); /* or-ed; 0: none */
 

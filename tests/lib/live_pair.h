@@ -65,7 +65,7 @@ long live_pair_size(const struct live_pair *s, const char *pattern);
 /* Remove BELOW in the pair's directory, as rm -r; "": the directory, too. */
 void live_pair_remove(const struct live_pair *s, const char *below);
 
-/* Deliver the oldest news; false: there is none. */
+/* Deliver the oldest event; false: there is none. */
 bool live_pair_deliver(struct live_pair *s);
 void live_pair_deliver_all(struct live_pair *s);
 

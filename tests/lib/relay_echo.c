@@ -62,7 +62,7 @@ echo_add_stream(struct reader *r, unsigned minor, struct buf *out)
 	uint64_t chunk = 0;
 	enum status st;
 
-	/* The decoder ignores the chunk; it stands behind two lengths and the
+	/* The decoder ignores the chunk; it follows two lengths and the
 	 * two limits. */
 	if (minor >= 11) {
 		(void)reader_take(&peek, 24);

@@ -107,7 +107,7 @@ TEST(sessions_before_2_4_have_no_payload)
 		ck_assert_uint_eq(c.trace_format, 1);
 		relay_create_session_clear(&c);
 	}
-	/* There is no 2.0, and this is a peer that told no version. */
+	/* There is no 2.0, and this is a peer that sent no version. */
 	ck_assert_int_eq(relay_create_session_decode(&r, 0, &c), E_MALFORMED);
 }
 

@@ -22,7 +22,7 @@
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 
-/* So few descriptors have room for six sessions; there are more rounds. */
+/* So few descriptors suffice for six sessions; there are more rounds. */
 #define FD_POOL 128
 #define SESSIONS 4
 #define ROUNDS 12
@@ -92,7 +92,7 @@ is_answered(int fd)
 	       reply[8 + 11] == RELAY_OK;
 }
 
-/* Sessions that are there together: the acceptor makes room for N. A moment
+/* Sessions at the same time: the acceptor has space for N. A moment
  * after a session's end it knows that it is gone. */
 static void
 serve(unsigned n)

@@ -116,7 +116,7 @@ finish(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-/* Until everybody who has our standard error is gone. */
+/* Until all processes that have our standard error are gone. */
 static const char *
 read_errors(void)
 {

@@ -118,7 +118,8 @@ TEST(sessions_come_before_what_is_lent)
 	ck_assert(fds_lend(35));
 	ck_assert(!fds_lend(1));
 	ck_assert(!fds_are_wanted());
-	/* More sessions come than there is room for beside what is lent. */
+	/* More sessions come than there are descriptors for beside those that
+	 * are lent. */
 	ck_assert(fds_promise(65));
 	ck_assert(fds_are_wanted());
 	ck_assert(!fds_promise(66));

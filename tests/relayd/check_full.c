@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions over a file system in memory that has room for so many bytes: each
+/* Sessions over a file system in memory that has space for so many bytes: each
  * write, file and folder is once the one that has none. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,8 +205,8 @@ check_losses(const bool packets[], unsigned n)
 	ck_assert_uint_eq(noted, n - there);
 }
 
-/* Streams, packets and metadata while there is room for a part of it: nothing
- * is refused, nothing is torn, and nobody waits. Then there is room again. */
+/* Streams, packets and metadata while there is space for a part of it: nothing
+ * is refused, nothing is torn, and nothing waits. Then there is space again. */
 static void
 record_with_space(uint64_t room, uint64_t size, uint64_t count)
 {
@@ -255,7 +255,7 @@ TEST_ROWS(the_same_in_a_ring, ROOM_MAX / STEP)
 	record_with_space((uint64_t)_i * STEP, (uint64_t)2 * SIZE, 2);
 }
 
-/* One packet of each stream finds no room. */
+/* One packet of each stream finds no space. */
 TEST(losses_are_not_logged_for_each_stream)
 {
 	begin(1 << 16, 0);
@@ -310,7 +310,7 @@ TEST(metadata_has_the_reserve)
 	ck_assert(packets[0] && !packets[1] && !packets[2]);
 }
 
-/* There is no end to metadata for which there is no room: then, and not before,
+/* Metadata without end for which there is no space: then, and not before,
  * the connection is closed. */
 TEST(pending_metadata_has_a_limit)
 {
@@ -336,7 +336,7 @@ TEST(pending_metadata_has_a_limit)
 	buf_free(&out);
 }
 
-/* There is room for a packet, but not for its record: viewers go on, and the
+/* There is space for a packet, but not for its record: viewers go on, and the
  * next packet that is whole has its place. */
 TEST(viewers_pass_what_has_no_record)
 {
@@ -359,8 +359,8 @@ TEST(viewers_pass_what_has_no_record)
 	ck_assert_uint_eq(published(&t->log->count), 2);
 }
 
-/* There is room again, but metadata that waited cannot be written: this is told
- * when it is asked for, and nothing is appended behind the hole. */
+/* There is space again, but metadata that waited cannot be written: this is
+ * said when it is asked for, and nothing is appended after the hole. */
 TEST(pending_metadata_may_be_lost)
 {
 	struct buf ask = { 0 }, out = { 0 };

@@ -210,14 +210,14 @@ TEST(the_last_sessions_are_remembered)
 	closed_free(&c);
 }
 
-/* A relay with one worker, whose loop nobody turns. */
+/* A relay with one worker, whose loop does not run. */
 static struct loop loop, live_loop;
 static struct threads threads;
 static struct options options;
 static struct http *http;
 static struct account *memory; /* of the relay, and gone with it */
 
-/* In each turn of the HTTP thread's loop this allocation fails; 0: none. */
+/* In each cycle of the HTTP thread's loop this allocation fails; 0: none. */
 static struct published failing;
 
 void __real_loop_run_cycle(struct loop *l);
@@ -389,7 +389,7 @@ TEST(a_few_questions_are_asked_at_a_time)
 			    until, clock_now_ns() + NS_PER_S / 5);
 	}
 	ck_assert_uint_eq(n_asked, 2);
-	/* It is busy: nobody else is kept waiting for it. */
+	/* It is busy: no other client waits for it. */
 	for (unsigned i = 0; i < ARRAY_LEN(fds); i++) {
 		char c;
 

@@ -197,7 +197,7 @@ TEST(records_that_are_lost_are_not_acknowledged)
 	is_full = false;
 	ck_assert_uint_eq(sh->figures.packets_dropped, 1);
 	ck_assert_uint_eq(stream_pending(t, sent - 1), RELAY_PENDING_UNKNOWN);
-	ck_assert_uint_eq(stream_pending(t, sent - 1), 0); /* told once */
+	ck_assert_uint_eq(stream_pending(t, sent - 1), 0); /* reported once */
 	send_packets(1);
 	expect_packet(0);
 	expect_packet(sent - 1);

@@ -2,7 +2,7 @@
 /*
  * Streams with files and rings of random sizes, while readers lock index files,
  * writes fail and memory runs out: what a viewer sees of a stream is in order
- * and as it was sent; it is what was sent, less what was told lost; and it
+ * and as it was sent; it is what was sent, except reported losses; and it
  * ends. TP_MODEL_SEED=N repeats one run.
  */
 #include <errno.h>
@@ -102,7 +102,7 @@ begin(void)
 	    LIVE_ATTACH_OK);
 }
 
-/* Sometimes without memory. Packets that are lost meanwhile are told. */
+/* Sometimes without memory. Packets that are lost meanwhile are reported. */
 static void
 turn(void)
 {
@@ -244,7 +244,7 @@ read_packet(struct locked_stream *s)
 	return true;
 }
 
-/* All that was sent is given, or is told lost. */
+/* All that was sent is given, or is reported as lost. */
 static void
 read_all(void)
 {

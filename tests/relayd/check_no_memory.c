@@ -168,7 +168,7 @@ create_session(unsigned n)
 		ck_assert(list_empty(&pair.shard->sessions));
 		ck_assert(list_empty(&pair.shard->siblings));
 		ck_assert_uint_eq(descriptors(), before);
-		ck_assert_ptr_null(pair.first); /* no news */
+		ck_assert_ptr_null(pair.first); /* no event */
 		wish = session_wish();
 		ck_assert_int_eq(
 		    session_create(&s, pair.shard, &wish, 13, "peer"), OK);
@@ -282,7 +282,7 @@ open_udp(unsigned n)
 }
 
 /* Packets that are ready, of which memory may cost one at most, with its
- * record: no other, and none behind it. Where there is more than one, none. */
+ * record: no other, and none after it. Where there is more than one, none. */
 static bool
 append_packets(unsigned n, uint64_t packets)
 {
@@ -311,7 +311,7 @@ append_packets(unsigned n, uint64_t packets)
 	if (written > 0)
 		ck_assert_int_eq(live_pair_size(&pair, INDEX),
 		    INDEX_HEADER_LEN + (long)written * RECORD);
-	/* The peer is told once, then it goes on. */
+	/* The peer gets one error, then it continues. */
 	ck_assert(
 	    t->writer.has_write_error == (sh->figures.packets_dropped > 0));
 	t->writer.has_write_error = false;
@@ -407,7 +407,7 @@ attach_viewer(unsigned n)
 	return !failed;
 }
 
-/* A viewer that is not told is closed; the next one is. */
+/* A viewer whose reply found no memory is closed; the next one gets it. */
 static bool
 announce_streams(unsigned n)
 {

@@ -49,7 +49,7 @@ TEST(a_claim_ends_with_its_last_session)
 	ck_assert_uint_eq(a.worker, first);
 	placement_release(p, &a);
 	placement_release(p, &b);
-	/* now it is the other worker's turn, whoever asks */
+	/* now the other worker is next, for any peer */
 	ck_assert_int_eq(placement_claim(p, &c), OK);
 	ck_assert_int_eq(placement_claim(p, &a), OK);
 	ck_assert_uint_ne(c.worker, a.worker);

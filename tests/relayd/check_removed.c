@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Somebody removes directories of a session that is recorded (rm -r):
- * directories for new files are made again, nobody is refused, and data for
+ * directories for new files are made again, no request is refused, and data for
  * files that were open is dropped in silence. */
 #include <fcntl.h>
 #include <glob.h>
@@ -73,7 +73,7 @@ close_chunk(uint64_t id, uint32_t command)
 }
 
 /* What is removed, below the output directory ("": that itself), after so many
- * rotations, and what CLOSE_TRACE_CHUNK is told to do. */
+ * rotations, and what CLOSE_TRACE_CHUNK must do. */
 static const struct {
 	const char *removed;
 	unsigned rotations;
@@ -203,7 +203,7 @@ TEST_ROWS(a_sibling_has_the_same_new_directory, 3)
 		ck_assert_ptr_eq(b->chunks.current, a->chunks.current);
 		(void)live_pair_stream(b, "ust/0", "c", 0, 0);
 		ck_assert_int_eq(size_of("ust/0/c"), 0);
-		/* Who was there before goes to the same. */
+		/* The session before them uses the same directory. */
 		live_pair_create_chunk(session, 100 * round);
 		ck_assert_ptr_eq(session->dir, a->dir);
 		ck_assert_ptr_eq(b->dir, a->dir);
@@ -264,7 +264,7 @@ TEST_ROWS(what_is_added_is_recorded, 2)
 	stream_close(old, 1);
 }
 
-/* The peer is told nothing, and waits for nothing. */
+/* The peer gets no error, and waits for nothing. */
 TEST_ROWS(packets_of_what_was_removed_are_dropped, 4)
 {
 	struct stream *t, *m;

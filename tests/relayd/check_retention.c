@@ -344,8 +344,8 @@ TEST(a_locked_directory_stays)
 	ck_assert(!is_there("h/a"));
 }
 
-/* A file system that tells of room only with its next commit is not taken for
- * full: otherwise all would go. */
+/* A file system that reports free space only with its next commit is not taken
+ * for full: otherwise all would go. */
 TEST(space_that_is_reported_late_is_awaited)
 {
 	char name[16];
@@ -362,7 +362,7 @@ TEST(space_that_is_reported_late_is_awaited)
 	told_free = 1520 * KIB;
 	pass(30);
 	ck_assert(is_there("h/2"));
-	/* It fills again; this time nothing that goes makes room. */
+	/* It fills again; this time deletions free no space. */
 	told_free = 1300 * KIB;
 	pass(1);
 	ck_assert(!is_there("h/2") && is_there("h/3"));

@@ -266,7 +266,7 @@ make_socket(const char *name, bool listens)
 	return fd;
 }
 
-/* Connects until nobody more can wait there. */
+/* Connects until no further client can wait there. */
 static void
 fill_backlog(const char *name)
 {

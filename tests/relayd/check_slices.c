@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A commit or a request whose time is over stops, and goes on in a later turn:
- * nothing is lost, nothing is done twice, and what waits is bounded.
+ * A commit or a request whose time is over stops, and continues in a later
+ * cycle: nothing is lost, nothing is done twice, and what waits is bounded.
  */
 #include <stdio.h>
 
@@ -374,7 +374,7 @@ throw_packet(struct stream *to, uint64_t seq)
 	ck_assert(udp_input(pair.shard, bytes, sizeof(bytes)));
 }
 
-/* Packets wait for their records, behind one that is missing: that is given up,
+/* Packets wait for their records, after one that is missing: that is given up,
  * and no memory is free afterwards. */
 TEST(memory_is_freed_in_parts)
 {

@@ -424,8 +424,8 @@ create_chunk(uint64_t id)
 	ck_assert_uint_eq(serve(&ask), RELAY_OK);
 }
 
-/* 300 files go a hundred a turn; those in a directory of their own while the
- * session goes on, those in its way before it does. */
+/* 300 files are deleted, a hundred in a cycle; those in a directory of their
+ * own while the session goes on, those in its way before it does. */
 TEST_ROWS(a_clear_deletes_in_slices_what_is_in_nobodys_way, 2)
 {
 	const struct relay_optional delete = { true, RELAY_CLOSE_DELETE };
@@ -502,8 +502,9 @@ TEST(a_small_chunk_does_not_wait_for_the_deletion_of_a_large_one)
 		  &endpoints.shard->work.doomed);
 }
 
-/* Who clears faster than files go waits for them, as each chunk that is being
- * deleted has a descriptor. 1: there are none beyond the session's own. */
+/* A peer that clears faster than files are deleted waits for them, as each
+ * chunk that is being deleted has a descriptor. 1: there are none beyond the
+ * session's own. */
 TEST_ROWS(clears_take_no_more_descriptors_than_their_session_has, 2)
 {
 	uint64_t before;
@@ -575,7 +576,7 @@ TEST(a_session_that_holds_little_is_read_while_memory_is_short)
 	endpoints_cycle();
 	ck_assert_uint_gt(endpoints.shard->figures.packets_dropped, 0);
 	ck_assert(!ingest_is_held(endpoints.inputs[0]));
-	/* The peer is told once, at its next record. */
+	/* The peer gets one error, at its next record. */
 	ck_assert_uint_eq(record(0), RELAY_OK); /* it is too late: ignored */
 	ck_assert_uint_eq(record(seq - 1), RELAY_UNKNOWN_ERROR);
 	account_sub(&endpoints_memory, endpoints_memory.soft);

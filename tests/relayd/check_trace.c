@@ -380,7 +380,7 @@ TEST(what_is_over_is_forgotten)
 	}
 }
 
-/* A turn frees some of them; their names are free at once. */
+/* A cycle frees some of them; their names are free at once. */
 TEST(many_are_forgotten_in_slices)
 {
 	struct stream *t;

@@ -158,7 +158,7 @@ TEST(a_file_that_cannot_be_opened_is_not_logged_for_each_request)
 
 #define HALVES 20
 
-/* Traces of metadata alone, which may stay so for ever, and of data alone: no
+/* Traces of metadata alone, which may stay so forever, and of data alone: no
  * request looks at them, and they are announced when they are whole. */
 TEST(half_traces_cost_requests_nothing)
 {

@@ -289,7 +289,8 @@ TEST(events_of_other_sessions_cost_a_viewer_nothing)
 	close(fd);
 }
 
-/* Of another session: let go, babeltrace2 would sleep for nothing. */
+/* Viewers of other sessions wait on: babeltrace2 would sleep after a reply that
+ * says nothing. */
 TEST(the_end_of_a_session_ends_the_wait_of_its_viewers)
 {
 	struct session *other;
@@ -315,8 +316,8 @@ TEST(the_end_of_a_session_ends_the_wait_of_its_viewers)
 	close(fd2);
 }
 
-/* W2: who does not go on is closed, after a time. 0: it does not read, 1: it
- * sent half a request. */
+/* W2: a viewer that does not continue is closed after a time. 0: it does not
+ * read, 1: it sent half a request. */
 TEST_ROWS(a_stalled_viewer_is_closed, 2)
 {
 	int fd;
@@ -333,7 +334,7 @@ TEST_ROWS(a_stalled_viewer_is_closed, 2)
 	else
 		send_bytes(fd, "12345", 5);
 	turn();
-	/* In the middle of a turn, time is a little later than its start. */
+	/* In the middle of a cycle, time is a little later than its start. */
 	fixture_wait_ms(10);
 	(void)viewer_conns_tick(&set, clock_now_ns() - 20 * NS_PER_MS);
 	ck_assert(!list_empty(&set.conns));
@@ -399,7 +400,7 @@ TEST(a_long_list_is_encoded_as_it_is_read)
 	close(fd);
 }
 
-/* Between requests it may be idle for ever. */
+/* Between requests it may be idle forever. */
 TEST(an_idle_viewer_stays)
 {
 	int fd;

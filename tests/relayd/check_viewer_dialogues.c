@@ -108,7 +108,7 @@ request_at(size_t at)
 	return q;
 }
 
-/* The next reply to CMD of stream ID, behind AT; NULL: none. */
+/* The next reply to CMD of stream ID, after AT; NULL: none. */
 static const struct dialogue_part *
 next_reply(size_t at, uint32_t cmd, uint64_t id, bool (*is_it)(const uint8_t *))
 {
@@ -282,7 +282,7 @@ before_index(size_t at, struct player *p, const struct live_index *i)
 		close_stream(p);
 }
 
-/* What must have happened for the reply behind the request at AT. */
+/* What must have happened for the reply after the request at AT. */
 static void
 prepare(size_t at, const struct live_request *q)
 {

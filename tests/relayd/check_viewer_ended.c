@@ -64,7 +64,7 @@ TEST(the_oldest_unannounced_streams_are_lost)
 	ck_assert_uint_eq(announced(), 3 * MAX / 2);
 	ck_assert_str_eq(
 	    (const char *)buf_data(&fixture.out) + 8 + 20, "ust/pid/96");
-	/* And what it was told of stays, however many follow. */
+	/* And what was announced to it stays, however many follow. */
 	for (unsigned n = 100; n < 120; n++)
 		process(n, false);
 	ck_assert_uint_eq(fixture.viewer->n_ended, MAX);
@@ -85,7 +85,7 @@ TEST(a_viewer_that_asks_and_does_not_read_is_closed)
 }
 
 /* Memory for viewers is short: a viewer that has little gets more, one that has
- * much does not, and nobody is left counted. */
+ * much does not, and none is still counted at the end. */
 TEST(positions_are_counted)
 {
 	struct viewers *vs = &fixture.pair.viewers;
@@ -170,7 +170,7 @@ TEST(closed_streams_are_counted)
 	ck_assert_uint_eq(few->n_ended, 100);
 	ck_assert_uint_eq(few->lost, 0);
 	ck_assert(!greedy->is_to_be_closed && !few->is_to_be_closed);
-	/* Who was told of all of them is closed. */
+	/* A viewer to which all were announced is closed. */
 	(void)announced();
 	vs->memory.hard = UINT64_MAX;
 	publish_some(t, 1, 200);
@@ -206,8 +206,8 @@ watch_a_session_end(struct viewer *v)
 	live_pair_deliver_all(&fixture.pair);
 }
 
-/* An ended session's directory stays open for its viewers. Who has many of them
- * gives way; who has one may read it to its end. */
+/* An ended session's directory stays open for its viewers. A viewer with many
+ * of them is closed; one with a single one may read it to its end. */
 TEST(ended_sessions_are_counted)
 {
 	struct viewers *vs = &fixture.pair.viewers;

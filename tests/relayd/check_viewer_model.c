@@ -4,7 +4,7 @@
  * see: every packet once, in order, from the place where the viewer began; only
  * packets that a clear or a ring took are skipped; times never go back; each
  * stream gives one HUP, after its last packet. The writers' side is real
- * (shard, files), and so is the viewers' side; news between them arrive late.
+ * (shard, files), and so is the viewers' side; events between them arrive late.
  * TP_MODEL_SEED repeats one run, a failure prints its seed; TP_TEST_LONG runs a
  * hundred times as many.
  */
@@ -311,7 +311,7 @@ expect_nothing(struct m_viewer *v, unsigned i, uint32_t flags, bool has_beacon)
 	return want;
 }
 
-/* At its end: would it show what is later than streams that it was not told
+/* At its end: would it show what is later than streams that were not announced
  * of, which it would ask for now? */
 static bool
 must_ask(struct m_viewer *v, unsigned i, uint32_t flags)
@@ -496,7 +496,7 @@ get_metadata(struct m_viewer *v, unsigned i)
 	p->sent = m->length;
 }
 
-/* The records behind AT must be those that may be announced, each once. */
+/* The records after AT must be those that may be announced, each once. */
 static void
 take_records(struct m_viewer *v, const struct live_session *s)
 {

@@ -24,7 +24,7 @@ struct fixture {
 
 extern struct fixture fixture;
 
-/* Open the fixture, with the metadata written and all news delivered. */
+/* Open the fixture, with the metadata written and all events delivered. */
 void fixture_open(bool holds_replies);
 /* The same; then the viewer attaches and fetches the metadata. */
 void fixture_open_attached(bool holds_replies);

@@ -377,7 +377,7 @@ static const struct {
 	{ "holes are named lowest first",
 	    "holes 8; piece 1 0 100 = WHOLE; piece 2 1 2048 = ARRIVED;"
 	    "record 3; holes 8 = 0 2:0+1 2:2+2 3; holes 2 = 0 2:0+1" },
-	/* At the end 2 waits for its record: no memory is behind it. */
+	/* At the end 2 waits for its record: giving it up frees no memory. */
 	{ "victims are the oldest of what is missing",
 	    "victim = none; piece 3 0 2048 = ARRIVED; victim = 4;"
 	    "piece 2 0 100 = WHOLE; victim = 2; give-up 2; victim = none" },
@@ -436,7 +436,7 @@ TEST(gaps_that_are_due_together_cost_one_look)
 	}
 	ck_assert_uint_eq(left, n / 2);
 	ck_assert_uint_eq(n_lost, n / 2);
-	/* 30,000 gaps: with a look at each packet behind it was 10^9 steps. */
+	/* 30,000 gaps: with a look at each packet after it was 10^9 steps. */
 	ck_assert_int_lt((clock() - began) / CLOCKS_PER_SEC, 1);
 }
 
@@ -450,7 +450,7 @@ TEST(a_question_looks_at_few_numbers)
 	ck_assert_uint_eq(arrivals_holes(&arrivals, h, 8, &looks), 3);
 	ck_assert_uint_eq(h[2].net_seq, 4);
 	ck_assert_uint_eq(looks, 0);
-	/* The lowest one is always told, so that it can be filled. */
+	/* The lowest one is always named, so that it can be filled. */
 	ck_assert_uint_eq(arrivals_holes(&arrivals, h, 8, &looks), 1);
 	ck_assert_uint_eq(h[0].net_seq, 0);
 }

@@ -175,7 +175,8 @@ TEST_ROWS(a_path_that_is_too_long_is_an_error, 2)
 	ck_assert_int_eq(dir_create(base, path), E_IO);
 }
 
-/* Of a directory that this process, or nobody, may write in; 0: writable. */
+/* Of a directory that this process, or no process, may write in; 0: writable.
+ */
 static int
 errno_of_writing(const char *path, bool as_nobody)
 {

@@ -118,7 +118,7 @@ TEST(names_that_are_taken_on_the_disk_are_avoided)
 	ck_assert_str_eq(c->path->s, "h/a-1/b-1");
 	for (int i = 1; i < DIR_REGISTRY_TRIES; i++)
 		ck_assert_int_eq(dir_claim_avoid(c, 2), OK);
-	/* -1 to -4, then names that nobody guesses */
+	/* -1 to -4, then names that no peer can guess */
 	ck_assert_uint_eq(strlen(c->path->s), strlen("h/a-1/b-00000000"));
 	ck_assert_int_eq(dir_claim_avoid(c, 2), E_LIMIT);
 	memset(name + 2, 'x', 255);
@@ -149,7 +149,7 @@ TEST(snapshots_of_one_session_share_a_directory)
 	struct dir_claim *a, *b, *c;
 
 	a = claim("h/s", 7, "h/s");
-	/* Nobody knows yet whether it was free on the disk. */
+	/* It is not known yet whether it was free on the disk. */
 	b = claim("h/s", 7, "h/s-1");
 	dir_claim_release(b);
 	ck_assert(!a->may_add);
@@ -235,7 +235,7 @@ TEST(what_is_claimed_is_not_deleted)
 #define THREADS 4
 #define ROUNDS 3000
 
-/* Each claims names around the same few; what it has, nobody else has. */
+/* Each claims names around the same few; what it has, no other thread has. */
 static void *
 claim_and_release(void *arg)
 {

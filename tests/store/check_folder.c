@@ -149,7 +149,7 @@ look(void *arg)
 	do {
 		is_last = published(&is_over) != 0;
 		st = folder_open_file(&fd, folder, "file", O_RDONLY);
-		/* While it is moved, a reader is told to come again. */
+		/* While it is moved, a reader gets E_LATER. */
 		ck_assert(st == OK || st == E_IO);
 		if (st == OK)
 			close(fd);

@@ -256,7 +256,7 @@ TEST(one_that_comes_is_not_taken_for_one_of_the_dead)
 	}
 	(void)kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	/* Where both go in step there may be none; that is told. */
+	/* Where both run in step there may be none, which is logged. */
 	ck_assert_uint_ge(n, 4500);
 	ck_assert_uint_eq(journals(), 0);
 	journal_destroy(j);
@@ -320,7 +320,7 @@ come_and_go_on_a_full_disk(void)
 	MUST(journal_create(&j, test_store.base, NULL) == OK);
 	for (uint64_t round = 0; round < 10; round++) {
 		clock_freeze((round + 1) * NS_PER_S, 0);
-		/* There is room for some, or for none. */
+		/* There is space for some, or for none. */
 		fill_disk(round % 2 == 0);
 		for (unsigned i = 0; i < ARRAY_LEN(files); i++) {
 			if (i == 20)
@@ -394,7 +394,7 @@ TEST(long_paths_and_used_slots_are_found_again)
 	}
 }
 
-/* Whatever stands in the file, recovery ends and harms nobody. */
+/* Whatever stands in the file, recovery ends and does no harm. */
 TEST_ROWS(forged_journals_do_no_harm, 40)
 {
 	enum { SLOTS = 16 };
@@ -443,7 +443,7 @@ TEST(what_only_looks_like_a_journal_does_no_harm)
 }
 
 /* A relay that writes until it is killed: packets of 1000 bytes that say
- * which they are, records behind them. */
+ * which they are, then records. */
 #define SIZE 1000
 
 static void

@@ -100,7 +100,7 @@ journals(void)
 	return n;
 }
 
-/* The kernel tells of bytes that it could not write once. Later rounds say
+/* The kernel reports once that it could not write bytes. Later rounds say
  * nothing of them, but count for other files. */
 TEST(a_round_that_failed_is_not_made_good_by_the_next)
 {

@@ -79,7 +79,7 @@ TEST(what_took_its_place_is_noticed)
 	ck_assert(output_is_at(o, scratch_path("a/moved")));
 	ck_assert_int_eq(mkdir(scratch_path("a/out"), 0700), 0);
 	ck_assert(!output_is_at(o, scratch_path("a/out")));
-	/* What is behind a file, or not to be seen, may come back. */
+	/* What is below a file, or cannot be seen, may come back. */
 	scratch_write("a/file", "x");
 	ck_assert(output_is_at(o, scratch_path("a/file/out")));
 	ck_assert_int_eq(rmdir(scratch_path("a/moved")), 0);

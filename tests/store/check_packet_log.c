@@ -274,7 +274,7 @@ TEST(the_newest_records_are_in_memory)
 	close_log();
 }
 
-/* A stream of many files leaves room for others, and keeps its newest. */
+/* A stream of many files leaves some for others, and keeps its newest. */
 TEST(many_files_are_no_more_than_the_limit)
 {
 	struct packet_log *many;
@@ -300,7 +300,7 @@ TEST(many_files_are_no_more_than_the_limit)
 	}
 	ck_assert_uint_eq(
 	    published(&log_->start), 2 * (300 - LOG_FILES_LITTLE));
-	/* When the first one has gone, there is room. */
+	/* When the first one has gone, there may be more. */
 	packet_log_put(many);
 	for (uint64_t n = 300; n < 300 + 100 - LOG_FILES_LITTLE; n++) {
 		add_file(n, 1);

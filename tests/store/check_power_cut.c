@@ -57,7 +57,7 @@ draw(uint64_t n)
 	return (state >> 33) % n;
 }
 
-/* What the child tells its parent. */
+/* What the child reports to its parent. */
 static struct told {
 	unsigned acked[FILES]; /* packets that were called written */
 	bool is_closed[FILES], is_known[FILES];
@@ -488,7 +488,7 @@ check_records(unsigned i, const struct bytes *data, const struct bytes *index)
 }
 
 /* Each record has its bytes; those of a synced file are the right ones, and
- * behind them is nothing torn. */
+ * nothing torn is after them. */
 static void
 check_pair(unsigned i, enum store_sync sync)
 {

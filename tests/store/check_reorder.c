@@ -209,7 +209,7 @@ TEST(records_that_wait_are_limited)
 	end();
 }
 
-/* Half of all records that may wait are behind each of many gaps. */
+/* Half of all records that may wait are after each of many gaps. */
 TEST(the_cost_of_a_gap_does_not_grow_with_what_waits_after_it)
 {
 	const uint64_t n = REORDER_RECORDS_MAX / 2;

@@ -2,7 +2,7 @@
 /*
  * A million packets over seeded channels, reassembled and put in order, against
  * a model that knows a bit per piece and nothing of heaps, lists and blocks
- * (udp 3). A failure tells its seed; TP_SCHEDULE_SEED repeats that schedule
+ * (udp 3). A failure prints its seed; TP_SCHEDULE_SEED repeats that schedule
  * alone, TP_TEST_LONG runs ten million.
  */
 #include <inttypes.h>
@@ -28,7 +28,7 @@ enum reason {
 	N_REASONS
 };
 
-/* The control connection runs ahead, or behind, or not at all. */
+/* The control connection runs ahead, or late, or not at all. */
 enum records { AHEAD, BEHIND, AT_THE_END, N_RECORDS };
 
 static const unsigned drops[] = { 0, 1, 10, 100, 400 };
@@ -212,7 +212,7 @@ check_bytes(const struct packet *p)
 	HOLDS(p->rec.packet_seq_num == p->net_seq);
 }
 
-/* All that can leave does, and is what the model lets go. */
+/* All that can leave does, and is what the model says. */
 static void
 drain(void)
 {

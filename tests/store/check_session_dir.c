@@ -169,8 +169,8 @@ make_folders(const char *path)
 	}
 }
 
-/* The snapshots of one session go on where they have begun, and nobody else's
- * do; a name that others want is not lost to them. */
+/* The snapshots of one session continue where they have begun, and no other
+ * session's do; a name that others want is not lost to them. */
 TEST(only_its_own_snapshots_are_added)
 {
 	expect("h/s", SNAPSHOT, "h/s");
@@ -251,7 +251,7 @@ TEST(deep_paths_take_several_turns)
 	session_dir_put(d);
 }
 
-/* A name that is chosen at random is another one in the next turn: the folders
+/* A name that is chosen at random is another one in the next cycle: the folders
  * are created at once. */
 TEST(deep_paths_below_a_random_name_take_one_turn)
 {
@@ -267,7 +267,7 @@ TEST(deep_paths_below_a_random_name_take_one_turn)
 	session_dir_put(d);
 }
 
-/* All who share the removed one get the same new one. */
+/* All sessions that share the removed one get the same new one. */
 TEST_ROWS(a_removed_one_is_made_again_once, 2)
 {
 	const bool is_snapshot = _i == 1;

@@ -228,7 +228,7 @@ TEST_ROWS(a_readers_lock_delays_records_only, 3)
 	clock_freeze(NS_PER_S + NS_PER_S - 1, 0);
 	ck_assert_int_eq(tracefile_write_records(tf, false, NULL), E_BUSY);
 	ck_assert_uint_eq(test_store.store->locks_forced, 0);
-	if (_i == 0) { /* it lets go in time */
+	if (_i == 0) { /* it unlocks in time */
 		ck_assert_int_eq(flock(reader, LOCK_UN), 0);
 		ck_assert_int_eq(tracefile_write_records(tf, false, NULL), OK);
 		ck_assert_uint_eq(test_store.store->locks_forced, 0);

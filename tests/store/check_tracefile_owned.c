@@ -125,7 +125,7 @@ TEST(syncs_of_the_end_take_a_limited_time)
 	ck_assert(store_is_late_to_sync(test_store.store));
 }
 
-/* What is not on the disk is not kept, and the caller is told. */
+/* What is not on the disk is not kept, and the caller gets an error. */
 TEST(a_sync_that_fails_is_a_write_that_fails)
 {
 	struct tracefile *tf;

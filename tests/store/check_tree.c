@@ -271,7 +271,7 @@ TEST(it_may_be_given_up)
 }
 
 /* "d/": a folder; "f": a file of one byte; "f0": an empty one, "f0" being
- * its name with a 0 behind it. */
+ * its name with a 0 after it. */
 static const struct {
 	const char *content;
 	bool is_unreadable;
