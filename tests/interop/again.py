@@ -63,15 +63,22 @@ def generations(w, session, number):
           f"{len(found)} folders of the process instead of {number}")
 
 
+def tracked(w, session, pauses, **how):
+    """A session of one process with so many pauses; the events, and those that
+    may be missing."""
+    begin(w, session, **how)
+    app = w.app(0, ENDLESS, microseconds=1000)
+    app.wait_emitted(200)
+    missing = [pause(w, app) for _ in range(pauses)]
+    emitted = app.enough()
+    end(w, session)
+    return emitted, missing
+
+
 @scenario(compare_tree=False)
 def track_again(w):
     """untrack and track a process three times: all generations are kept"""
-    begin(w, "trk", channel=PER_PROCESS)
-    app = w.app(0, ENDLESS, microseconds=1000)
-    app.wait_emitted(200)
-    pauses = [pause(w, app) for _ in range(3)]
-    emitted = app.enough()
-    end(w, "trk")
+    emitted, pauses = tracked(w, "trk", 3, channel=PER_PROCESS)
     generations(w, "trk", 4)
     if not w.is_reference:      # it keeps only the last one
         expect_all_but(events_below(w, "*/trk-*/ust/pid/*"), emitted, pauses)
@@ -81,12 +88,8 @@ def track_again(w):
 @scenario(compare_tree=False)
 def track_again_channels(w):
     """the same with two channels, each with all events"""
-    begin(w, "trkc", channel=PER_PROCESS, channels=("zz", "aa"))
-    app = w.app(0, ENDLESS, microseconds=1000)
-    app.wait_emitted(200)
-    pauses = [pause(w, app) for _ in range(2)]
-    emitted = app.enough()
-    end(w, "trkc")
+    emitted, pauses = tracked(w, "trkc", 2,
+                              channel=PER_PROCESS, channels=("zz", "aa"))
     generations(w, "trkc", 3)
     if not w.is_reference:
         expect_all_but(events_below(w, "*/trkc-*/ust/pid/*"), emitted, pauses,
@@ -96,12 +99,8 @@ def track_again_channels(w):
 @scenario(reference=False, compare_tree=False)
 def track_again_files(w):
     """the same with --tracefile-size: each generation has its own row"""
-    begin(w, "trkf", channel=PER_PROCESS + ["--tracefile-size", "8192"])
-    app = w.app(0, ENDLESS, microseconds=1000)
-    app.wait_emitted(200)
-    pauses = [pause(w, app) for _ in range(2)]
-    emitted = app.enough()
-    end(w, "trkf")
+    emitted, pauses = tracked(w, "trkf", 2,
+                              channel=PER_PROCESS + ["--tracefile-size", "8192"])
     generations(w, "trkf", 3)
     expect_all_but(events_below(w, "*/trkf-*/ust/pid/*"), emitted, pauses)
 
@@ -109,12 +108,7 @@ def track_again_files(w):
 @scenario(compare_tree=False)
 def track_again_per_uid(w):
     """the same with buffers per user, which stay: nothing new is added"""
-    begin(w, "trku")
-    app = w.app(0, ENDLESS, microseconds=1000)
-    app.wait_emitted(200)
-    pauses = [pause(w, app) for _ in range(2)]
-    emitted = app.enough()
-    end(w, "trku")
+    emitted, pauses = tracked(w, "trku", 2)
     expect_all_but(tree.events(w, w.path("*/trku-*")), emitted, pauses)
 
 

@@ -225,12 +225,10 @@ def watch(w, session, *arguments):
     """Send while babeltrace2 watches, from before the first packet on; the
     numbers it saw."""
     gate = Gate(w.ports[0])
-    child = subprocess.Popen(
-        [w.send_path, "--quiet", "--session=" + session] + list(arguments)
-        + ["net://127.0.0.1:%d:%d" % (gate.port, w.ports[1])],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, env=w.env())
-    w.children.append(child)
+    child = w.spawn(
+        w.send_path, "--quiet", "--session=" + session, *arguments,
+        "net://127.0.0.1:%d:%d" % (gate.port, w.ports[1]),
+        stderr=subprocess.PIPE)
     wait_for("the session listed", lambda: tree.listed(w, session))
     viewer = tree.Viewer(w, session)
     tree.wait_attached(w, session)
@@ -298,11 +296,9 @@ def send_cut_short(w):
     for way in ("--rate=1M", "--udp"):
         original = os.path.join(w.directory, "original" + way)
         made.make(original, 60, 100000)
-        child = subprocess.Popen(
-            [w.send_path, "--quiet", "--rate=1M", "--session=s" + way, way,
-             original, w.url()], stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, env=w.env())
-        w.children.append(child)
+        child = w.spawn(
+            w.send_path, "--quiet", "--rate=1M", "--session=s" + way, way,
+            original, w.url(), stderr=subprocess.PIPE)
         wait_for("packets", lambda: any(
             files_of(path) for path in w.paths("*/s%s-*" % way)))
         for stream in made.STREAMS:

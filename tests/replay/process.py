@@ -27,10 +27,6 @@ ESTABLISHED = 1
 JIFFIES = os.sysconf("SC_CLK_TCK")
 
 
-def within(condition, what, seconds=relay.TIMEOUT):
-    relay.wait_until(what, condition, seconds)
-
-
 def keepalive_timer(port):
     """Seconds to the next probe of the connection to PORT; None: none."""
     for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
@@ -57,8 +53,8 @@ def keep_alive_is_for_peers():
                 timer = keepalive_timer(port)
                 return timer is not None and 60 < timer <= 77
             if wanted:
-                within(lambda: all(map(has_timer, ports[:2])),
-                       "no timers for peers")
+                relay.wait_until("no timers for peers",
+                                 lambda: all(map(has_timer, ports[:2])))
             time.sleep(0.2)
             timers = [keepalive_timer(port) for port in ports]
             for conn in conns:
@@ -112,9 +108,10 @@ def a_fleet_connects_at_once():
                 sock.setblocking(False)
                 sock.connect_ex(("127.0.0.1", port))
                 socks.append(sock)
-        within(lambda: all(
-            sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO) == ESTABLISHED
-            for sock in socks), "connections that are not taken")
+        relay.wait_until("connections that are not taken",
+                         lambda: all(sock.getsockopt(socket.IPPROTO_TCP,
+                                                     socket.TCP_INFO) ==
+                                     ESTABLISHED for sock in socks))
         daemon.resume()
         for sock in socks:
             sock.close()
@@ -147,8 +144,8 @@ def few_descriptors_serve_many_streams():
         for n, stream in enumerate(streams):
             session.control.close_stream(stream, 1)
             index = session.dir / f"index/many_{n}.idx"
-            within(lambda: index.stat().st_size == 16 + 2 * 72,
-                   f"many_{n}.idx is short")
+            relay.wait_until(f"many_{n}.idx is short",
+                             lambda: index.stat().st_size == 16 + 2 * 72)
             equal((session.dir / f"many_{n}").read_bytes(),
                   bytes([n]) * 128, f"many_{n}")
         session.finish()
@@ -174,8 +171,8 @@ def idle_connections_take_nothing_from_sessions():
         crowd = strangers(daemon.control_port, "127.0.0.1", 250)
         crowd += strangers(daemon.data_port, "127.0.0.1", 150)
         crowd += strangers(daemon.data_port, "127.0.0.2", 150)
-        within(lambda: len([c for c in crowd if relay.is_closed(c)]) > 500,
-               "a crowd is not turned away")
+        relay.wait_until("a crowd is not turned away", lambda:
+                         sum(map(relay.is_closed, crowd)) > 500)
         check(daemon.descriptors() <= 200,
               f"{daemon.descriptors()} descriptors are open")
         # The first byte of a data connection that was there before.
@@ -197,8 +194,8 @@ def a_crowd_is_of_one_host():
     """Another host's data connection finds room, silent as it may be."""
     with relay.Daemon("--fd-pool-size", "400", workers=1) as daemon:
         crowd = strangers(daemon.data_port, "127.0.0.2", 100)
-        within(lambda: any(relay.is_closed(c) for c in crowd[-5:]),
-               "a crowd is not turned away")
+        relay.wait_until("a crowd is not turned away",
+                         lambda: any(relay.is_closed(c) for c in crowd[-5:]))
         for n in range(3):
             session = relay.Session(daemon, f"late{n}")
             time.sleep(0.05)
@@ -219,7 +216,8 @@ def a_refused_session_takes_no_share():
             check(said == struct.pack(">QII", 0, relay.FATAL, 0)
                   or said == b"" and n > 20, f"{n}: {said.hex()}")
             refused.append(conn)
-        within(lambda: relay.is_served(daemon, "late"), "no room for a late one")
+        relay.wait_until("no room for a late one",
+                         lambda: relay.is_served(daemon, "late"))
         for conn in refused:
             conn.close()
 
@@ -244,7 +242,8 @@ def sessions_are_as_many_as_fit():
               f"{daemon.descriptors()} descriptors are open")
         for s in sessions:
             s.leave()
-        within(lambda: relay.is_served(daemon, "late"), "no room for a late one")
+        relay.wait_until("no room for a late one",
+                         lambda: relay.is_served(daemon, "late"))
 
 
 def hardly_any_descriptors():
@@ -264,7 +263,8 @@ def hardly_any_descriptors():
         session.finish()
         for conn in crowd:
             conn.close()
-        within(lambda: relay.is_served(daemon, "late"), "nobody is served")
+        relay.wait_until("nobody is served", lambda: relay.is_served(daemon,
+                                                                     "late"))
     with tempfile.TemporaryDirectory() as top:
         done = subprocess.run(
             [relay.PROGRAM, "-o", top], env=dict(os.environ, HOME=top,
@@ -286,8 +286,9 @@ def a_reader_delays_the_index_only():
             fcntl.flock(reader, fcntl.LOCK_SH)
             began = time.monotonic()
             session.packet()
-            within(lambda: (session.dir / "ch_0").stat().st_size == 8192,
-                   "the data waits for the reader of the index", 4)
+            relay.wait_until("the data waits for the reader of the index",
+                             lambda: (session.dir / "ch_0").stat().st_size ==
+                             8192, 4)
             equal(index.stat().st_size, 16 + 72, "written under a lock")
             equal(session.control.pending(session.stream, 1), 1, "pending")
             session.wait_written()

@@ -91,6 +91,14 @@ def remove(top):
                not top.exists())
 
 
+def run_program(home, *options, **variables):
+    """The program in a home directory of its own, to its end."""
+    return subprocess.run(
+        [PROGRAM, *options], capture_output=True, text=True, timeout=TIMEOUT,
+        env={**os.environ, "HOME": home, "LTTNG_RUNDIR": home + "/run",
+             **variables})
+
+
 def state_of(path):
     """The letter in a stat file of proc(5)."""
     with open(path, encoding="utf-8") as f:

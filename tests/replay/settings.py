@@ -29,22 +29,14 @@ def a_file(text):
         yield pathlib.Path(f.name)
 
 
-def wait_for(daemon, text, times=1):
-    daemon.wait_log(text, times)
-
-
 def hang_up(daemon):
     """SIGHUP, until all is done."""
-    log = daemon.log_text()
-    done = log.count("reload: done") + log.count("reload: nothing changed")
-    daemon.process.send_signal(signal.SIGHUP)
-    until = time.monotonic() + relay.TIMEOUT
-    while True:
+    def done():
         log = daemon.log_text()
-        if log.count("reload: done") + log.count("nothing changed") > done:
-            return
-        check(time.monotonic() < until, "no reload")
-        time.sleep(0.01)
+        return log.count("reload: done") + log.count("reload: nothing changed")
+    before = done()
+    daemon.process.send_signal(signal.SIGHUP)
+    relay.wait_until("no reload", lambda: done() > before)
 
 
 def a_reload_changes_what_can_be():
@@ -63,7 +55,7 @@ def a_reload_changes_what_can_be():
             check(text in log, f"no {text}: {log}")
         check("--workers" not in log, f"workers: {log}")
         daemon.control().close()
-        wait_for(daemon, "debug ")
+        daemon.wait_log("debug ")
         conf.write_text("[relayd]\nlog-level=error\nmax-memroy=1\n"
                         "max-age=30\n")
         hang_up(daemon)
@@ -74,7 +66,7 @@ def a_reload_changes_what_can_be():
               "30s? units: s, ms, m, h, d)" in log, log)
         before = daemon.log_text().count("debug ")
         daemon.control().close()
-        wait_for(daemon, "debug ", before + 1)
+        daemon.wait_log("debug ", before + 1)
         session.packet()
         session.finish()
 
@@ -297,17 +289,13 @@ def the_configuration_is_told():
     """--check-config and --print-config start nothing."""
     with tempfile.TemporaryDirectory() as top, \
             a_file(f"[relayd]\noutput={top}/out\n") as conf:
-        env = dict(os.environ, HOME=top, LTTNG_RUNDIR=top + "/run")
-
         def ask(*options):
-            return subprocess.run([relay.PROGRAM, "-f", str(conf), *options],
-                                  env=env, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, timeout=20)
+            return relay.run_program(top, "-f", str(conf), *options)
         done = ask("--check-config")
-        equal((done.returncode, done.stdout), (0, b""), "a good file")
+        equal((done.returncode, done.stdout), (0, ""), "a good file")
         done = ask("--print-config", "--workers=1")
         equal(done.returncode, 0, "--print-config")
-        lines = done.stdout.decode().splitlines()
+        lines = done.stdout.splitlines()
         check(any(li.split() == ["output", "=", top + "/out", ";",
                                  f"{conf}:2"] for li in lines), f"{lines}")
         check(any(li.split() == ["workers", "=", "1", ";", "command", "line"]
@@ -315,22 +303,22 @@ def the_configuration_is_told():
         conf.write_text(f"[relayd]\noutput={conf}/x\nlive-prot=x\n")
         done = ask("--check-config")
         equal(done.returncode, 1, "a bad file")
-        check(b'did you mean "live-port"?' in done.stderr, f"{done.stderr}")
+        check('did you mean "live-port"?' in done.stderr, f"{done.stderr}")
         conf.write_text(f"[relayd]\noutput={conf}/x\n")
         done = ask("--check-config")
         equal(done.returncode, 1, "a bad directory")
-        check(b"--output" in done.stderr, f"{done.stderr}")
+        check("--output" in done.stderr, f"{done.stderr}")
         conf.write_text(f"[relayd]\noutput={top}/out\n")
         for words, wanted in ADDRESSES:
             done = ask("--check-config", *words.split())
-            equal((done.returncode, wanted in done.stderr.decode()),
+            equal((done.returncode, wanted in done.stderr),
                   (1 if wanted else 0, True), f"{words}: {done.stderr}")
         done = ask("--max-usee=5G")
         equal(done.returncode, 1, "an unknown option")
-        check(b'did you mean "--max-use"?' in done.stderr, f"{done.stderr}")
+        check('did you mean "--max-use"?' in done.stderr, f"{done.stderr}")
         done = ask("--print-config", "--max-age=72h", "--live-window=67108864B")
         for line in ("max-age = 3d ", "live-window = 64M "):
-            check(line in done.stdout.decode(), f"{line}: {done.stdout}")
+            check(line in done.stdout, f"{line}: {done.stdout}")
         equal(os.listdir(top), [], "nothing is made")
 
 
@@ -350,11 +338,8 @@ def the_packaged_file_can_be_read():
     with tempfile.TemporaryDirectory() as home, \
             a_file(re.sub("^;(log-file|output|state-dir).*", "", text, flags=re.M)
                    .replace("\n;", "\n")) as conf:
-        done = subprocess.run(
-            [relay.PROGRAM, "-f", str(conf), "--check-config"],
-            env=dict(os.environ, HOME=home, LTTNG_RUNDIR=home + "/run"),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
-        equal((done.returncode, done.stderr), (0, b""), "all that is in it")
+        done = relay.run_program(home, "-f", str(conf), "--check-config")
+        equal((done.returncode, done.stderr), (0, ""), "all that is in it")
     check(re.search("^[^#;[\n]", text, re.M) is None, "a setting is in force")
 
 
@@ -362,16 +347,13 @@ def errors_name_file_and_line():
     """What cannot be listened on, or written to: when it is checked, and when
     the relay starts."""
     with tempfile.TemporaryDirectory() as top, a_file("") as conf:
-        env = dict(os.environ, HOME=top, LTTNG_RUNDIR=top + "/run",
-                   TRACEPULSE_LIVE_PORT="tcp://203.0.113.2:7003")
-
         def ask(text, *options):
             conf.write_text(text)
-            done = subprocess.run([relay.PROGRAM, "-f", str(conf), *options],
-                                  env=env, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, timeout=20)
+            done = relay.run_program(
+                top, "-f", str(conf), *options,
+                TRACEPULSE_LIVE_PORT="tcp://203.0.113.2:7003")
             equal(done.returncode, 1, "exit status")
-            return done.stderr.decode()
+            return done.stderr
         start = f"[relayd]\noutput={top}/out\n"
         said = ask(start + "control-port=tcp://203.0.113.1:7001\n"
                    f"log-file={top}/none/log\nhttp=none\n", "--check-config")
