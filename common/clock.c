@@ -11,7 +11,7 @@ static struct {
 	uint64_t now_ns, wall_s;
 } frozen;
 
-static struct timespec
+static uint64_t
 read_clock(clockid_t id)
 {
 	struct timespec ts = { 0 };
@@ -19,37 +19,26 @@ read_clock(clockid_t id)
 	/* The call cannot fail: these two clocks exist wherever this
 	 * compiles. */
 	(void)clock_gettime(id, &ts);
-	return ts;
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
 uint64_t
 clock_now_ns(void)
 {
-	struct timespec ts;
-
-	if (frozen.is_frozen)
-		return frozen.now_ns;
-	ts = read_clock(CLOCK_MONOTONIC);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	return frozen.is_frozen ? frozen.now_ns : read_clock(CLOCK_MONOTONIC);
 }
 
 uint64_t
 clock_wall_ns(void)
 {
-	struct timespec ts;
-
-	if (frozen.is_frozen)
-		return frozen.wall_s * NS_PER_S;
-	ts = read_clock(CLOCK_REALTIME);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	return frozen.is_frozen ? frozen.wall_s * NS_PER_S
+				: read_clock(CLOCK_REALTIME);
 }
 
 uint64_t
 clock_wall_s(void)
 {
-	if (frozen.is_frozen)
-		return frozen.wall_s;
-	return (uint64_t)read_clock(CLOCK_REALTIME).tv_sec;
+	return clock_wall_ns() / NS_PER_S;
 }
 
 double

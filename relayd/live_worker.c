@@ -106,12 +106,6 @@ on_message(struct message *m, void *arg)
 	}
 }
 
-static void
-answer_viewers(void *viewers, struct info *i)
-{
-	viewers_answer(viewers, i);
-}
-
 static void *
 run(void *arg)
 {
@@ -125,7 +119,7 @@ run(void *arg)
 		now = clock_now_ns();
 		next = viewer_conns_tick(&w->set, now);
 		if (questions_answer(
-			&w->questions, answer_viewers, &w->viewers))
+			&w->questions, viewers_answer, &w->viewers))
 			next = now;
 		loop_set_timer(&w->loop, next, now);
 		began = published(&w->loop.busy_since);

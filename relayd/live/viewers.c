@@ -155,8 +155,9 @@ add_viewer(struct info *i, const struct viewer *v, const struct attachment *a)
 }
 
 void
-viewers_answer(const struct viewers *vs, struct info *i)
+viewers_answer(void *viewers, struct info *i)
 {
+	const struct viewers *vs = viewers;
 	const struct attachment *a;
 	const struct viewer *v;
 

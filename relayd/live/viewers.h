@@ -74,7 +74,7 @@ struct live_session *viewers_find(const struct viewers *vs, uint64_t id);
  * time, so it is called again after that. */
 void viewers_limit_sessions(struct viewers *vs);
 
-/* Answer what I asks of viewers. */
-void viewers_answer(const struct viewers *vs, struct info *i);
+/* Answer what I asks of VIEWERS, a struct viewers; for questions_answer(). */
+void viewers_answer(void *viewers, struct info *i);
 
 #endif

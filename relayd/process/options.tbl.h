@@ -92,7 +92,7 @@ OPTION(LIVE_WORKERS, 0, "live-workers", "N",
     "serve viewers with N threads, 1 to 4 [1]")
 OPTION(LIVE_HOLD, 0, "live-hold", "BOOL",
     FLAG(live_hold),
-    "delay replies to viewers until there is something new [on]")
+    "delay replies to viewers until there is something new [yes]")
 OPTION(LIVE_WINDOW, 0, "live-window", "AMOUNT",
     RELOADED(live_window, UNITS("M, k, G, T, s, m", SETTING(live_window))),
     "keep the last size (k, M, G) or time (s, m) of live sessions [off]")
