@@ -58,6 +58,21 @@ close_at(struct chunk *c, uint64_t when, enum chunk_command command)
 	c->command = command;
 }
 
+static void
+move(enum chunk_place place)
+{
+	ck_assert_int_eq(chunk_move(test_store.chunk, place), OK);
+}
+
+/* Close it at second 1, and drop the test's reference. */
+static void
+end_chunk(enum chunk_command command)
+{
+	close_at(test_store.chunk, 1, command);
+	chunk_put(test_store.chunk);
+	test_store.chunk = NULL;
+}
+
 /* From, over, to: where the stream's folder is then. */
 static const struct {
 	enum chunk_place places[3];
@@ -87,8 +102,7 @@ TEST_ROWS(a_move_takes_what_the_chunk_made_and_nothing_else, ARRAY_LEN(moves))
 	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(
-		    chunk_move(test_store.chunk, moves[_i].places[i]), OK);
+		move(moves[_i].places[i]);
 		append(tf, 1 + (uint64_t)i); /* its files stay open */
 	}
 	(void)snprintf(path, sizeof(path), "%s/ust/0/c", moves[_i].found);
@@ -107,9 +121,9 @@ TEST(files_made_after_a_move_are_in_the_moved_chunk)
 	struct chunk_family *f;
 	struct tracefile *tf;
 
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	move(CHUNK_AT_OLD);
 	f = test_store_family(test_store.chunk, "kernel", "k", true);
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_NAME), OK);
+	move(CHUNK_AT_NAME);
 	tf = file(test_store.chunk, f, 3);
 	ck_assert_int_eq(test_store_size("h/s/" NAME_0 "/kernel/k_3"), 0);
 	ck_assert(!scratch_exists("h/s/kernel"));
@@ -120,9 +134,9 @@ TEST(a_taken_temporary_name_gets_the_id)
 {
 	ck_assert_int_eq(mkdir(scratch_path("h/s/.tmp_old_chunk"), 0700), 0);
 	scratch_write("h/s/.tmp_old_chunk/foreign", "x");
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	move(CHUNK_AT_OLD);
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk-0/ust/0"));
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_NEW), OK);
+	move(CHUNK_AT_NEW);
 	ck_assert(scratch_exists("h/s/.tmp_new_chunk/ust/0"));
 	ck_assert_int_eq(mkdir(scratch_path("h/s/.tmp_old_chunk-0"), 0700), 0);
 	ck_assert_int_ne(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
@@ -135,9 +149,7 @@ TEST(an_archive_appears_when_the_last_reference_goes)
 	struct tracefile *tf;
 
 	tf = file(test_store.chunk, test_store.family, 0);
-	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
-	chunk_put(test_store.chunk);
-	test_store.chunk = NULL;
+	end_chunk(CHUNK_ARCHIVE);
 	append(tf, 0);
 	ck_assert(!scratch_exists("h/s/archives"));
 	ck_assert_int_eq(test_store_size("h/s/ust/0/c"), 8);
@@ -173,17 +185,15 @@ TEST_ROWS(what_cannot_be_archived_has_a_name_that_readers_see, 4)
 	block("h/s/archives", _i % 2 == 0);
 	if (_i >= 2)
 		ck_assert_int_eq(chunk_prepare_archive(test_store.chunk), E_IO);
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
-	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
-	chunk_put(test_store.chunk);
-	test_store.chunk = NULL;
+	move(CHUNK_AT_OLD);
+	end_chunk(CHUNK_ARCHIVE);
 	ck_assert_int_eq(test_store_size("h/s/" NAME_0 "/ust/0/c"), 8);
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
 }
 
 TEST(a_kept_chunk_leaves_no_temporary_name)
 {
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	move(CHUNK_AT_OLD);
 	chunk_put(test_store.chunk);
 	test_store.chunk = NULL;
 	ck_assert(scratch_exists("h/s/" NAME_0 "/ust/0"));
@@ -225,8 +235,14 @@ TEST(a_named_chunk_is_neither_moved_nor_archived)
 
 TEST_ROWS(deletion_keeps_what_others_put_there, 3)
 {
+	static const char *const tops[] = { "h/s", "h/s/.tmp_old_chunk",
+		"h/s/" NAME_0 };
+	static const char *const ours[] = { "ust/0/r_4", "ust/0/c",
+		"ust/0/index", "kernel" };
+	static const char *const theirs[] = { "ust/0/foreign", "ust/0/theirs" };
 	struct chunk_family *ring, *refused;
 	struct tracefile *tf;
+	char path[256];
 
 	ring = test_store_family(test_store.chunk, "ust/0", "r", true);
 	for (uint64_t i = 0; i < 5; i++) {
@@ -245,34 +261,16 @@ TEST_ROWS(deletion_keeps_what_others_put_there, 3)
 	    tracefile_create(&tf, test_store.store, test_store.chunk, refused,
 		0, false, TRACEFILE_NO_INDEX),
 	    E_EXISTS);
-	ck_assert_int_eq(
-	    chunk_move(test_store.chunk, _i == 0   ? CHUNK_AT_ROOT
-					 : _i == 1 ? CHUNK_AT_OLD
-						   : CHUNK_AT_NAME),
-	    OK);
-	close_at(test_store.chunk, 1, CHUNK_DELETE);
-	chunk_put(test_store.chunk);
-	test_store.chunk = NULL;
-	{
-		static const char *const tops[] = { "", "/.tmp_old_chunk",
-			("/" NAME_0) };
-		char path[256];
-
+	move(_i == 0 ? CHUNK_AT_ROOT : _i == 1 ? CHUNK_AT_OLD : CHUNK_AT_NAME);
+	end_chunk(CHUNK_DELETE);
+	ck_assert_int_eq(chdir(scratch_path(tops[_i])), 0);
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		ck_assert_int_ne(access(ours[i], F_OK), 0);
+	ck_assert_int_eq(chdir("/"), 0);
+	for (size_t i = 0; i < ARRAY_LEN(theirs); i++) {
 		(void)snprintf(
-		    path, sizeof(path), "h/s%s/ust/0/foreign", tops[_i]);
+		    path, sizeof(path), "%s/%s", tops[_i], theirs[i]);
 		ck_assert_str_eq(scratch_read(path), "x");
-		(void)snprintf(
-		    path, sizeof(path), "h/s%s/ust/0/theirs", tops[_i]);
-		ck_assert_str_eq(scratch_read(path), "x");
-		(void)snprintf(path, sizeof(path), "h/s%s/ust/0/r_4", tops[_i]);
-		ck_assert(!scratch_exists(path));
-		(void)snprintf(path, sizeof(path), "h/s%s/ust/0/c", tops[_i]);
-		ck_assert(!scratch_exists(path));
-		(void)snprintf(
-		    path, sizeof(path), "h/s%s/ust/0/index", tops[_i]);
-		ck_assert(!scratch_exists(path));
-		(void)snprintf(path, sizeof(path), "h/s%s/kernel", tops[_i]);
-		ck_assert(!scratch_exists(path));
 	}
 }
 
@@ -283,16 +281,14 @@ TEST(deletion_goes_in_slices_and_removes_the_chunk)
 	struct chunk *c;
 	unsigned steps = 0, budget;
 
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	move(CHUNK_AT_OLD);
 	ring = test_store_family(test_store.chunk, "ust/0", "r", true);
 	for (uint64_t i = 0; i < 25; i++) {
 		tf = file(test_store.chunk, ring, i);
 		tracefile_close(tf);
 	}
-	close_at(test_store.chunk, 1, CHUNK_DELETE);
 	test_store.keeps_released = true;
-	chunk_put(test_store.chunk);
-	test_store.chunk = NULL;
+	end_chunk(CHUNK_DELETE);
 	c = test_store.last_released;
 	ck_assert(chunk_settle(c));
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk/ust/0/r_24"));
@@ -316,13 +312,12 @@ TEST_ROWS(what_was_removed_is_not_in_the_way_of_moves, 4)
 
 	tf = file(test_store.chunk, test_store.family, 0);
 	if (has_moved)
-		ck_assert_int_eq(
-		    chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+		move(CHUNK_AT_OLD);
 	scratch_remove(removed[_i]);
 	ck_assert(chunk_is_gone(test_store.chunk) == (_i != 2));
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_NAME), OK);
+	move(CHUNK_AT_OLD);
+	move(CHUNK_AT_ROOT);
+	move(CHUNK_AT_NAME);
 	if (_i < 2) {
 		struct packet *p = test_store_packet(0, 0, 8, 0, true);
 
@@ -331,10 +326,8 @@ TEST_ROWS(what_was_removed_is_not_in_the_way_of_moves, 4)
 		packet_destroy(&test_store.store->packets, p);
 	}
 	ck_assert_int_eq(chunk_prepare_archive(test_store.chunk), OK);
-	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
 	tracefile_close(tf);
-	chunk_put(test_store.chunk);
-	test_store.chunk = NULL;
+	end_chunk(CHUNK_ARCHIVE);
 	ck_assert_uint_eq(test_store.n_released, 1);
 	ck_assert(scratch_exists("h/s") == (_i >= 2));
 	ck_assert(!scratch_exists("h/s/ust"));
@@ -359,7 +352,7 @@ TEST_ROWS(a_removed_one_is_made_again, ARRAY_LEN(restored))
 	char path[256];
 	unsigned done;
 
-	ck_assert_int_eq(chunk_move(test_store.chunk, restored[_i].place), OK);
+	move(restored[_i].place);
 	old = file(test_store.chunk, test_store.family, 0);
 	scratch_remove(restored[_i].removed);
 	ck_assert(chunk_is_gone(test_store.chunk));
@@ -377,9 +370,7 @@ TEST_ROWS(a_removed_one_is_made_again, ARRAY_LEN(restored))
 	ck_assert_int_eq(test_store_size(path), 8);
 	tracefile_close(old);
 	tracefile_close(tf);
-	close_at(test_store.chunk, 1, CHUNK_ARCHIVE);
-	chunk_put(test_store.chunk);
-	test_store.chunk = NULL;
+	end_chunk(CHUNK_ARCHIVE);
 	ck_assert_int_eq(
 	    test_store_size("h/s/archives/" CLOSED_0 "/ust/1/d"), 8);
 }
@@ -417,7 +408,7 @@ TEST(what_stands_in_the_way_is_not_moved)
 	scratch_write("h/s/kernel", "a file");
 	ck_assert_int_ne(
 	    chunk_add_stream(test_store.chunk, path, channel, false, &f), OK);
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	move(CHUNK_AT_OLD);
 	ck_assert_str_eq(scratch_read("h/s/kernel"), "a file");
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk/ust/0"));
 	relpath_free(path);
@@ -432,7 +423,7 @@ TEST(a_move_that_fails_half_way_is_taken_back)
 	tf = file(test_store.chunk, test_store.family, 0);
 	append(tf, 0);
 	(void)test_store_family(test_store.chunk, "kernel", "k", false);
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	move(CHUNK_AT_OLD);
 	append(tf, 1);
 	scratch_write("h/s/kernel", "in the way");
 	ck_assert_int_ne(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
@@ -440,7 +431,7 @@ TEST(a_move_that_fails_half_way_is_taken_back)
 	ck_assert(!scratch_exists("h/s/ust"));
 	append(tf, 2);
 	ck_assert_int_eq(unlink(scratch_path("h/s/kernel")), 0);
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
+	move(CHUNK_AT_ROOT);
 	append(tf, 3);
 	ck_assert_int_eq(test_store_size("h/s/ust/0/c"), 32);
 	ck_assert(!scratch_exists("h/s/.tmp_old_chunk"));
@@ -450,13 +441,13 @@ TEST(a_move_that_fails_half_way_is_taken_back)
 /* What somebody put into its folder stays there, and stops nothing. */
 TEST(a_foreign_file_does_not_stop_a_move)
 {
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	move(CHUNK_AT_OLD);
 	scratch_write("h/s/.tmp_old_chunk/foreign", "x");
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_ROOT), OK);
+	move(CHUNK_AT_ROOT);
 	ck_assert(scratch_exists("h/s/ust/0"));
 	ck_assert_str_eq(scratch_read("h/s/.tmp_old_chunk/foreign"), "x");
 	/* The name is taken now; another will do. */
-	ck_assert_int_eq(chunk_move(test_store.chunk, CHUNK_AT_OLD), OK);
+	move(CHUNK_AT_OLD);
 	ck_assert(scratch_exists("h/s/.tmp_old_chunk-0/ust/0"));
 }
 
