@@ -57,6 +57,7 @@ journal_create(
 	j->base_fd = base_fd;
 	j->fd = -1;
 	j->number = ids_random();
+	list_init(&j->files);
 	list_init(&j->marked);
 	if (config != NULL)
 		j->config = *config;
@@ -521,19 +522,29 @@ enter_file(struct journal *j, struct journal_file *file)
 	set_kind(s, JOURNAL_FILE);
 	file->root->n_files++;
 	file->slot = n;
+	list_del(&file->node);
 	return true;
 }
 
-/* Give FILE a slot, unless that has just failed. */
+/* Give a slot to all open files without one. */
 static void
-try_to_enter(struct journal *j, struct journal_file *file)
+add_waiting(struct journal *j)
 {
-	if ((j->is_failing && clock_now_ns() < j->retry_ns) ||
-	    !enter_file(j, file))
+	struct list *n, *tmp;
+	bool is_entered = true;
+
+	if (j->is_failing && clock_now_ns() < j->retry_ns)
+		return;
+	list_for_each (n, tmp, &j->files)
+		if (is_entered)
+			is_entered = enter_file(
+			    j, list_entry(n, struct journal_file, node));
+	if (!is_entered)
 		return;
 	if (j->is_failing)
-		log_warn("journal of open streams: works again, for each file "
-			 "from its next packet on");
+		log_warn(
+		    "journal of open streams: works again; all open files are "
+		    "in it");
 	j->is_failing = false;
 }
 
@@ -542,9 +553,11 @@ journal_add_file(struct journal *j, struct journal_file *file,
     struct journal_root *root, const struct journal_id *id)
 {
 	*file = (struct journal_file){ .root = root, .id = *id };
+	list_init(&file->node);
 	list_init(&file->mark_node);
+	list_append(&j->files, &file->node);
 	j->n_files++;
-	try_to_enter(j, file);
+	add_waiting(j);
 }
 
 void
@@ -558,7 +571,7 @@ journal_set_length(
 		__atomic_store_n(&j->slots[file->slot].file.length, length,
 		    __ATOMIC_RELEASE);
 	else if (file->root != NULL)
-		try_to_enter(j, file);
+		add_waiting(j);
 }
 
 void
@@ -566,6 +579,7 @@ journal_remove_file(struct journal *j, struct journal_file *file)
 {
 	if (file->root == NULL)
 		return;
+	list_del(&file->node);
 	list_del(&file->mark_node);
 	if (file->slot != 0) {
 		/* The root's owner may forget the root with its last file;

@@ -61,6 +61,7 @@ struct journal {
 	struct journal_slot *slots;
 	uint32_t n_slots, n_fresh; /* slots from n_fresh on were never used */
 	uint32_t free_list;	   /* linked by slot->next; 0: empty */
+	struct list files;	   /* open files without a slot */
 	uint64_t n_files;	   /* open files */
 	bool is_failing;	   /* a warning was logged */
 	uint64_t retry_ns;	   /* when to try again, if is_failing */
@@ -111,11 +112,12 @@ struct journal_id {
 /*
  * The owner's part of an entry: all zeros before journal_add_file() and after
  * journal_remove_file(), which does nothing with zeros. Adding cannot fail: on
- * a full disk a warning is logged once, and the next lengths of the file try
- * again, at most once in JOURNAL_RETRY_NS. Until then the file is recorded
+ * a full disk the file is remembered, a warning is logged once, and later calls
+ * try again, at most once in JOURNAL_RETRY_NS. Until then the file is recorded
  * without a journal.
  */
 struct journal_file {
+	struct list node; /* journal->files, while it has no slot */
 	struct journal_root *root;
 	struct journal_id id;
 	uint64_t length;
