@@ -15,6 +15,7 @@
 #define INDEX_HEADER_LEN 16
 #define INDEX_RECORD_MAX 72
 
+/* The fields of a record of the file, in its order. */
 struct index_record {
 	uint64_t offset;			 /* bytes, in the data file */
 	uint64_t packet_size;			 /* bits */

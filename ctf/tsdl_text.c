@@ -5,10 +5,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* Most lines are shorter. */
-#define LINE 128
 
 void
 tsdl_text(struct buf *out, const char *s)
@@ -19,24 +17,19 @@ tsdl_text(struct buf *out, const char *s)
 void
 tsdl_format(struct buf *out, const char *fmt, ...)
 {
-	size_t space = LINE, n = 0;
+	va_list ap;
+	char *text;
+	int n;
 
-	for (unsigned i = 0; i < 2; i++) {
-		uint8_t *at = buf_reserve(out, space);
-		va_list ap;
-		int k;
-
-		if (at == NULL)
-			return;
-		va_start(ap, fmt);
-		k = vsnprintf((char *)at, space, fmt, ap);
-		va_end(ap);
-		n = k < 0 ? 0 : (size_t)k;
-		if (n < space)
-			break;
-		space = n + 1;
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		out->bad = true;
+		return;
 	}
-	buf_added(out, n);
+	buf_bytes(out, text, (size_t)n);
+	free(text);
 }
 
 /* Strings have the escapes of C: octal ones have at most three digits, so that

@@ -299,37 +299,29 @@ dir_is_writable(int fd)
 	       errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
-/* Do the N bytes from getdents64(2) hold only "." and ".."? */
-static bool
-has_no_names(const char *names, size_t n)
-{
-	const struct dirent64 *e;
-
-	for (size_t at = 0; at < n; at += e->d_reclen) {
-		e = (const struct dirent64 *)(const void *)(names + at);
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			return false;
-	}
-	return true;
-}
-
 bool
 dir_is_empty(int fd)
 {
-	_Alignas(struct dirent64) char names[1024];
-	bool is_empty = true;
-	ssize_t n;
-	int copy;
-
 	/* Keep the read position of FD. */
-	copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct dirent *e;
+	bool is_empty;
+	DIR *d;
+
 	if (copy < 0)
 		return false;
+	d = fdopendir(copy);
+	if (d == NULL) {
+		close(copy);
+		return false;
+	}
 	do {
-		n = getdents64(copy, names, sizeof(names));
-		is_empty = n >= 0 && has_no_names(names, (size_t)n);
-	} while (is_empty && n > 0);
-	close(copy);
+		errno = 0;
+		e = readdir(d);
+	} while (e != NULL &&
+		 (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0));
+	is_empty = e == NULL && errno == 0;
+	closedir(d);
 	return is_empty;
 }
 

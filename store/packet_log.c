@@ -30,9 +30,7 @@
  * one: a viewer that is not late never reads the index file again, and a stream
  * without viewers keeps none. */
 #define RECENT 8
-#define WORDS 9
-_Static_assert(sizeof(struct index_record) == WORDS * sizeof(uint64_t),
-    "keep_recent() copies each field of a record");
+#define WORDS (sizeof(struct index_record) / sizeof(uint64_t))
 
 /* A file of the log. Readers go from the newest to older ones. RCU delays
  * freeing a removed file until they have left it. */
@@ -206,10 +204,7 @@ static void
 keep_recent(
     struct packet_log *log, uint64_t pos, const struct index_record *rec)
 {
-	const uint64_t w[WORDS] = { rec->offset, rec->packet_size,
-		rec->content_size, rec->timestamp_begin, rec->timestamp_end,
-		rec->events_discarded, rec->ctf_stream, rec->ctf_instance,
-		rec->packet_seq_num };
+	uint64_t w[WORDS];
 	struct slot *s;
 
 	if (log->recent == NULL) {
@@ -220,10 +215,11 @@ keep_recent(
 			return; /* readers find the record in the file */
 		publish(&log->has_recent, 1);
 	}
+	memcpy(w, rec, sizeof(w));
 	s = &log->recent[pos % RECENT];
 	published_set_word(&s->seq, 0);
 	published_fence();
-	for (int i = 0; i < WORDS; i++)
+	for (size_t i = 0; i < WORDS; i++)
 		published_set_word(&s->word[i], w[i]);
 	publish(&s->seq, pos + 1);
 }
@@ -242,13 +238,12 @@ packet_log_recent(
 	s = &log->recent[pos % RECENT];
 	if (published(&s->seq) != pos + 1)
 		return false;
-	for (int i = 0; i < WORDS; i++)
+	for (size_t i = 0; i < WORDS; i++)
 		w[i] = published_word(&s->word[i]);
 	published_fence();
 	if (published_word(&s->seq) != pos + 1)
 		return false;
-	*rec = (struct index_record){ w[0], w[1], w[2], w[3], w[4], w[5], w[6],
-		w[7], w[8] };
+	memcpy(rec, w, sizeof(w));
 	return true;
 }
 
