@@ -471,11 +471,11 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 static void
 routing(const struct edit *e, uint8_t *p, uint32_t n, struct pseudo *pseudo)
 {
-	const uint32_t most = p[1] / 2u;
-	uint32_t count = most, last;
+	uint32_t most, count, last;
 
 	if (n < 8 || (p[2] != 0 && p[2] != 2 && p[2] != 4))
 		return;
+	count = most = p[1] / 2u;
 	if (p[2] == 4 && p[4] + 1u < most)
 		count = p[4] + 1u;
 	last = p[2] == 4 ? 0 : count - 1;
@@ -508,48 +508,33 @@ home_address(
 	}
 }
 
-/* The length of an extension header of RFC 8200; 0 if it is none, or if what
- * follows is unknown. N is at least 2. */
-static uint32_t
-extension(
-    struct edit *e, uint8_t type, uint8_t *p, uint32_t n, struct pseudo *pseudo)
+/* Anonymise an extension header of RFC 8200. False: TYPE is not one. *LEN is
+ * its length; 0: what follows is unknown. */
+static bool
+extension(struct edit *e, uint8_t type, uint8_t *p, uint32_t n,
+    struct pseudo *pseudo, uint32_t *len)
 {
-	const uint32_t len = (p[1] + 1u) * 8;
-	const uint32_t have = n < len ? n : len;
+	uint32_t have;
 
+	*len = n < 2 ? 0 : (p[1] + 1u) * 8;
+	have = n < *len ? n : *len;
 	switch (type) {
 	case PROTOCOL_ROUTING:
 		routing(e, p, have, pseudo);
-		return len;
+		return true;
 	case PROTOCOL_DESTINATION:
 		home_address(e, p, have, pseudo);
-		return len;
+		return true;
 	case PROTOCOL_HOP_BY_HOP:
 	case PROTOCOL_MOBILITY:
 	case PROTOCOL_HIP:
 	case PROTOCOL_SHIM6:
-		return len;
+		return true;
 	case PROTOCOL_FRAGMENT:
-		return n < 4 || link_u16(p + 2) >> 3 != 0 ? 0 : 8;
+		*len = n < 4 || link_u16(p + 2) >> 3 != 0 ? 0 : 8;
+		return true;
 	case PROTOCOL_AUTHENTICATION:
-		return (p[1] + 2u) * 4;
-	default:
-		return 0;
-	}
-}
-
-static bool
-is_extension(uint8_t type)
-{
-	switch (type) {
-	case PROTOCOL_ROUTING:
-	case PROTOCOL_DESTINATION:
-	case PROTOCOL_HOP_BY_HOP:
-	case PROTOCOL_MOBILITY:
-	case PROTOCOL_HIP:
-	case PROTOCOL_SHIM6:
-	case PROTOCOL_FRAGMENT:
-	case PROTOCOL_AUTHENTICATION:
+		*len = n < 2 ? 0 : (p[1] + 2u) * 4;
 		return true;
 	default:
 		return false;
@@ -561,7 +546,7 @@ static void
 ipv6(struct edit *e, uint8_t *p, uint32_t n)
 {
 	struct pseudo pseudo;
-	uint32_t off = IPV6_LEN;
+	uint32_t off = IPV6_LEN, len;
 	uint8_t next;
 
 	if (n == 0 || p[0] >> 4 != 6)
@@ -572,11 +557,8 @@ ipv6(struct edit *e, uint8_t *p, uint32_t n)
 	pseudo.destination = address(e, p, n, 24, 16);
 	if (n <= off)
 		return;
-	for (next = p[6]; is_extension(next);) {
-		const uint32_t len = n - off < 2 ? 0
-						 : extension(e, next, p + off,
-						       n - off, &pseudo);
-
+	next = p[6];
+	while (extension(e, next, p + off, n - off, &pseudo, &len)) {
 		if (len == 0 || n - off <= len)
 			return;
 		next = p[off];

@@ -38,62 +38,41 @@ put_link(uint8_t *out, const struct link *l)
 	return little_u16(out, l->ether_type);
 }
 
-static uint8_t *
-put_transport(uint8_t *out, const struct headers *h)
-{
-	out = little_u8(out, (uint8_t)h->transport_type);
-	switch (h->transport_type) {
-	case TRANSPORT_TCP:
-		return little_bytes(out, h->transport, 20);
-	case TRANSPORT_UDP:
-	case TRANSPORT_ICMP:
-	case TRANSPORT_ICMPV6:
-		return little_bytes(out, h->transport, 8);
-	case TRANSPORT_UNKNOWN:
-		break;
-	}
-	return out;
-}
+/* The bytes of headers that events have, as on the wire: in the metadata these
+ * fields are big-endian. */
+static const uint8_t network_lens[] = {
+	[NETWORK_IPV4] = 20, [NETWORK_IPV6] = 40
+};
+static const uint8_t transport_lens[] = { [TRANSPORT_TCP] = 20,
+	[TRANSPORT_UDP] = 8,
+	[TRANSPORT_ICMP] = 8,
+	[TRANSPORT_ICMPV6] = 8 };
 
-/* As on the wire: in the metadata these fields are big-endian. */
 static uint8_t *
 put_network(uint8_t *out, const struct headers *h)
 {
-	switch (h->network_type) {
-	case NETWORK_IPV4:
-		out = little_bytes(out, h->network, 20);
-		return put_transport(out, h);
-	case NETWORK_IPV6:
-		out = little_bytes(out, h->network, 40);
-		return put_transport(out, h);
-	case NETWORK_UNKNOWN:
-		break;
-	}
-	return out;
-}
-
-static enum event_id
-class_of(const struct headers *h)
-{
-	switch (h->network_type) {
-	case NETWORK_IPV4:
-		return EVENT_IPV4;
-	case NETWORK_IPV6:
-		return EVENT_IPV6;
-	case NETWORK_UNKNOWN:
-		break;
-	}
-	return EVENT_PACKET;
+	if (h->network_type == NETWORK_UNKNOWN)
+		return out;
+	out = little_bytes(out, h->network, network_lens[h->network_type]);
+	out = little_u8(out, (uint8_t)h->transport_type);
+	if (h->transport_type == TRANSPORT_UNKNOWN)
+		return out;
+	return little_bytes(
+	    out, h->transport, transport_lens[h->transport_type]);
 }
 
 size_t
 event_encode(uint8_t *out, const struct record *r, const struct headers *h,
     enum payload payload)
 {
+	static const enum event_id ids[] = { [NETWORK_UNKNOWN] = EVENT_PACKET,
+		[NETWORK_IPV4] = EVENT_IPV4,
+		[NETWORK_IPV6] = EVENT_IPV6 };
 	const uint8_t *start = out;
 
-	out = put_header(
-	    out, payload == PAYLOAD_NONE ? EVENT_PACKET : class_of(h), r->ns);
+	out = put_header(out,
+	    payload == PAYLOAD_NONE ? EVENT_PACKET : ids[h->network_type],
+	    r->ns);
 	out = little_u16(out, r->link_type);
 	out = little_u8(out, r->direction);
 	out = little_u32(out, r->wire_len);
@@ -130,10 +109,6 @@ event_encode_stats(uint8_t *out, const struct record *r)
 static void
 skip_headers(struct reader *r, unsigned id)
 {
-	static const uint8_t lengths[] = { [TRANSPORT_TCP] = 20,
-		[TRANSPORT_UDP] = 8,
-		[TRANSPORT_ICMP] = 8,
-		[TRANSPORT_ICMPV6] = 8 };
 	uint8_t type = reader_u8(r);
 
 	if (type == LINK_ETHERNET) {
@@ -142,11 +117,12 @@ skip_headers(struct reader *r, unsigned id)
 	}
 	if (id == EVENT_PACKET)
 		return;
-	(void)reader_take(r, id == EVENT_IPV4 ? 20 : 40);
+	(void)reader_take(
+	    r, network_lens[id == EVENT_IPV4 ? NETWORK_IPV4 : NETWORK_IPV6]);
 	type = reader_u8(r);
-	r->bad |= type >= ARRAY_LEN(lengths);
+	r->bad |= type >= ARRAY_LEN(transport_lens);
 	if (!r->bad)
-		(void)reader_take(r, lengths[type]);
+		(void)reader_take(r, transport_lens[type]);
 }
 
 enum status

@@ -9,40 +9,29 @@
 #define IPV6_LEN 40
 #define TCP_LEN 20
 #define UDP_LEN 8
-#define ICMP_LEN 8
-
-static void
-set_transport(struct headers *h, enum transport_type type, uint32_t need,
-    const uint8_t *p, uint32_t n)
-{
-	if (n < need)
-		return;
-	h->transport_type = type;
-	h->transport = p;
-	h->transport_len = n;
-}
 
 static void
 find_transport(struct headers *h, const uint8_t *p, uint32_t n)
 {
-	switch (h->protocol) {
-	case PROTOCOL_TCP:
-		set_transport(h, TRANSPORT_TCP, TCP_LEN, p, n);
-		break;
-	case PROTOCOL_UDP:
-		set_transport(h, TRANSPORT_UDP, UDP_LEN, p, n);
-		break;
-	case PROTOCOL_ICMP:
-		if (h->network_type == NETWORK_IPV4)
-			set_transport(h, TRANSPORT_ICMP, ICMP_LEN, p, n);
-		break;
-	case PROTOCOL_ICMPV6:
-		if (h->network_type == NETWORK_IPV6)
-			set_transport(h, TRANSPORT_ICMPV6, ICMP_LEN, p, n);
-		break;
-	default:
-		break;
+	const bool is_ipv4 = h->network_type == NETWORK_IPV4;
+	enum transport_type type = TRANSPORT_UNKNOWN;
+	uint32_t len = UDP_LEN; /* also that of ICMP */
+
+	if (h->protocol == PROTOCOL_TCP) {
+		type = TRANSPORT_TCP;
+		len = TCP_LEN;
+	} else if (h->protocol == PROTOCOL_UDP) {
+		type = TRANSPORT_UDP;
+	} else if (h->protocol == PROTOCOL_ICMP && is_ipv4) {
+		type = TRANSPORT_ICMP;
+	} else if (h->protocol == PROTOCOL_ICMPV6 && !is_ipv4) {
+		type = TRANSPORT_ICMPV6;
 	}
+	if (type == TRANSPORT_UNKNOWN || n < len)
+		return;
+	h->transport_type = type;
+	h->transport = p;
+	h->transport_len = n;
 }
 
 static void

@@ -115,11 +115,10 @@ gather(struct datagrams *d, struct outgoing *o)
 static void
 advance(struct datagrams *d, const struct outgoing *o, unsigned messages)
 {
-	for (unsigned i = 0; i < messages; i++)
-		for (unsigned k = 0; k < o->segments[i].n; k++) {
-			d->bytes += UDP_HEADER_LEN + d->batch[d->sent++].len;
-			d->count++;
-		}
+	for (unsigned i = 0; i < messages; i++) {
+		d->sent += o->segments[i].n;
+		d->count += o->segments[i].n;
+	}
 }
 
 /* Datagrams are lost while the network is down, or when a packet filter of this
@@ -189,7 +188,6 @@ send_channel(struct datagrams *d)
 	while ((p = c->peek(c->arg, &n)) != NULL) {
 		if (send(d->fd, p, n, MSG_NOSIGNAL) >= 0 || is_lost(errno)) {
 			d->count++;
-			d->bytes += n;
 		} else if (errno == EAGAIN || errno == ENOBUFS) {
 			return E_BUSY;
 		} else if (errno != EINTR && errno != ECONNREFUSED) {

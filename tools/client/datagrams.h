@@ -44,7 +44,7 @@ struct datagrams {
 	bool has_gso;
 	unsigned n, sent; /* datagrams in the batch; those sent */
 	struct datagram batch[DATAGRAMS_BATCH];
-	uint64_t count, bytes; /* what left, with headers */
+	uint64_t count; /* datagrams that left */
 };
 
 void datagrams_init(
