@@ -61,15 +61,6 @@ cycle_commit(struct shard *sh)
 	histogram_add(&sh->stats->commits, clock_now_ns() - began);
 }
 
-static void
-finish_chunk(struct chunk *take_c)
-{
-	struct siblings *s = take_c->released_arg;
-
-	chunk_finish(take_c);
-	siblings_leave(s);
-}
-
 bool
 cycle_delete_some(struct shard *sh)
 {
@@ -83,7 +74,7 @@ cycle_delete_some(struct shard *sh)
 		c = list_first(&sh->work.doomed, struct chunk, doomed_node);
 		if (chunk_delete_step(c, &budget)) {
 			log_info(CHUNK_FMT " deleted", CHUNK_ARGS(c));
-			finish_chunk(c);
+			siblings_finish_chunk(c);
 		} else {
 			/* Small chunks do not wait for a large one. */
 			list_del(&c->doomed_node);
@@ -252,7 +243,7 @@ delete_in_time(struct shard *sh)
 		log_warn(CHUNK_FMT
 		    " is not fully deleted: the relay is stopping",
 		    CHUNK_ARGS(c));
-		finish_chunk(c);
+		siblings_finish_chunk(c);
 	}
 }
 

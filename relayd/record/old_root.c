@@ -24,8 +24,9 @@ is_domain(const char *name, size_t n)
 	       (n == strlen("ust") && memcmp(name, "ust", n) == 0);
 }
 
-/* How long the folder is in PATH. It is below its host's, which is nobody's:
- * the folder of a path without a domain is the path. */
+/* The length of the folder at the beginning of PATH. The first component is the
+ * host's, in which all its sessions have folders. The folder of a path without
+ * a domain is the path. */
 static size_t
 root_length(const char *path)
 {
@@ -101,7 +102,7 @@ old_root_enter(struct session *s, const struct relpath *path)
 
 	if (session_dir_is_relays(path->s))
 		return E_EXISTS;
-	/* A path of one component is the host's folder, which is nobody's. */
+	/* The host's folder belongs to no session. */
 	if (strchr(path->s, '/') == NULL)
 		return OK;
 	if (s->old_root != NULL)

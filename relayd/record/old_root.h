@@ -3,7 +3,7 @@
  * The folder of a tracing session of a peer before 2.11: what comes before
  * "kernel" or "ust" in its stream paths. Such peers name whole paths and have
  * no ids, so a session claims the folder of its first stream, as later sessions
- * claim their directories: as long as it lives, nobody else begins a trace
+ * claim their directories: as long as it lives, no other session begins a trace
  * there. Stock peers name one folder.
  *
  * The domains of one tracing session have a control connection each, and share
@@ -35,7 +35,7 @@ struct old_root {
 };
 
 /* S begins a trace at PATH: claim its folder, unless S has claimed it, or PATH
- * is a folder in which others begin traces: a host's. E_EXISTS: somebody else
+ * is a host's folder, in which others begin traces. E_EXISTS: another session
  * has it, or a folder above or below it, or S has another one. E_LATER: call it
  * again in the next cycle. E_IO, E_NOMEM. */
 enum status old_root_enter(

@@ -166,6 +166,15 @@ siblings_let_go(struct siblings *s, uint64_t next)
 	}
 }
 
+void
+siblings_finish_chunk(struct chunk *take_c)
+{
+	struct siblings *s = take_c->released_arg;
+
+	chunk_finish(take_c);
+	siblings_leave(s);
+}
+
 /* The commands on trace chunks (streaming 3.13 - 3.16, 5.5). */
 
 /* The last reference to the chunk is gone; ARG is its siblings. */
@@ -183,8 +192,7 @@ released(struct chunk *take_c, void *arg)
 		list_append(&s->shard->work.doomed, &take_c->doomed_node);
 		return;
 	}
-	chunk_finish(take_c);
-	siblings_leave(s);
+	siblings_finish_chunk(take_c);
 }
 
 enum status
@@ -229,7 +237,6 @@ bool
 session_finish_deletions(struct session *s, uint64_t id)
 {
 	unsigned budget;
-	struct siblings *sib;
 	struct chunk *c, *tmp;
 
 	if (siblings_chunk(s->siblings, id) != NULL)
@@ -244,9 +251,7 @@ session_finish_deletions(struct session *s, uint64_t id)
 				return false;
 			budget = DELETE_STEP;
 		}
-		sib = c->released_arg;
-		chunk_finish(c);
-		siblings_leave(sib);
+		siblings_finish_chunk(c);
 	}
 	return true;
 }

@@ -46,6 +46,8 @@ uint64_t siblings_names_bytes(const struct siblings *s);
 
 /* A reference to C, for a session. */
 struct chunk *siblings_take(struct chunk *c);
+/* C, whose last reference is gone, needs no deletion any more: free it. */
+void siblings_finish_chunk(struct chunk *take_c);
 /* Drop kept chunks: those before the id NEXT; all if no session is alive. */
 void siblings_let_go(struct siblings *s, uint64_t next);
 

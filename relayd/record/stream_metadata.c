@@ -151,7 +151,7 @@ write_pending(struct stream *t)
 	writer_drop_pending(t);
 	if (st == OK)
 		return OK;
-	/* If somebody removed the file, its metadata is not missed. */
+	/* The metadata of a removed file is not missed. */
 	is_removed = st == E_NOENT && w->tf != NULL;
 	log_peer(is_removed ? LOG_WARN : LOG_ERROR,
 	    STREAM_FMT " metadata that waited for space is lost: %s",
@@ -220,7 +220,7 @@ stream_metadata(
 		return keep(t, m);
 	stats_add(shard_of(t)->stats, STAT_metadata_bytes, m->size);
 	t->session->report.sums.metadata_bytes += m->size;
-	/* Somebody removed the file: drop the metadata without an error. */
+	/* The file was removed: drop the metadata without an error. */
 	if (st == E_NOENT && w->tf != NULL)
 		return OK;
 	if (st == OK)

@@ -29,7 +29,7 @@ struct shard;
 struct trace {
 	struct list
 	    node; /* session->traces or shard->traces, if it has no streams */
-	uint64_t key;		     /* key of ASKED in session->trace_keys */
+	uint64_t key;		     /* of ASKED, in session->traces.keys */
 	struct trace *older, *newer; /* of the same key; NULL: none */
 	struct relpath *asked;	     /* the path that the tracer sent */
 	struct relpath *path;	     /* the folder: ASKED, or with a suffix */
