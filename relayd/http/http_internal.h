@@ -128,6 +128,10 @@ bool query_parse(
 /* *OUT is unchanged without a NAME. E_MALFORMED. */
 enum status query_number(const struct evkeyvalq *query, const char *name,
     uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
+/* "limit", "after" and "host" of a list, as far as they are given. Returns NULL
+ * or an error. */
+const char *query_list(const struct evkeyvalq *query, unsigned *limit,
+    uint64_t *after, char *host, size_t host_size) MUST_CHECK;
 /* For ask(). NULL: out of memory, and R was answered. */
 struct question *question_new(struct http *h, struct evhttp_request *r,
     void (*done)(struct http *h, struct question *q));

@@ -13,6 +13,10 @@
 #include "relayd/http/http_internal.h"
 #include "relayd/stats/info.h"
 
+/* How many a list has by default. */
+#define LIST_LIMIT 100
+static_assert(INFO_MAX == 1000, "query_list() names the number");
+
 void
 api_answer_buf(
     struct evhttp_request *r, int code, const char *type, struct buf *take_b)
@@ -48,6 +52,25 @@ query_number(const struct evkeyvalq *query, const char *name, uint64_t min,
 	const char *text = evhttp_find_header(query, name);
 
 	return text == NULL ? OK : parse_u64(text, min, max, out);
+}
+
+const char *
+query_list(const struct evkeyvalq *query, unsigned *limit, uint64_t *after,
+    char *host, size_t host_size)
+{
+	const char *wanted = evhttp_find_header(query, "host");
+	uint64_t n = LIST_LIMIT;
+
+	if (query_number(query, "limit", 1, INFO_MAX, &n) != OK)
+		return "limit must be a number from 1 to 1000";
+	if (query_number(query, "after", 0, UINT64_MAX, after) != OK)
+		return "after must be a number";
+	if (wanted != NULL && strlen(wanted) >= host_size)
+		return "the host is too long";
+	if (wanted != NULL)
+		memcpy(host, wanted, strlen(wanted) + 1);
+	*limit = (unsigned)n;
+	return NULL;
 }
 
 bool

@@ -10,8 +10,6 @@
 #include "relayd/http/metrics.h"
 #include "relayd/stats/info.h"
 
-#define SESSIONS_LIMIT 100
-
 /* The sessions that the threads answered, in the order of ids. */
 struct found {
 	const struct session_info **all; /* allocated with malloc */
@@ -148,23 +146,16 @@ static const char *
 read_request(struct question *q, const struct evkeyvalq *query)
 {
 	const char *state = evhttp_find_header(query, "state");
-	const char *host = evhttp_find_header(query, "host");
-	uint64_t limit = SESSIONS_LIMIT;
+	const char *error = query_list(query, &q->asked.limit, &q->asked.after,
+	    q->asked.host, sizeof(q->asked.host));
 
-	if (query_number(query, "limit", 1, INFO_MAX, &limit) != OK)
-		return "limit must be a number from 1 to 1000";
-	if (query_number(query, "after", 0, UINT64_MAX, &q->asked.after) != OK)
-		return "after must be a number";
+	if (error != NULL)
+		return error;
 	if (state == NULL)
 		state = "all";
 	if (strcmp(state, "active") != 0 && strcmp(state, "closed") != 0 &&
 	    strcmp(state, "all") != 0)
 		return "state must be active, closed or all";
-	if (host != NULL && strlen(host) >= sizeof(q->asked.host))
-		return "the host is too long";
-	if (host != NULL)
-		memcpy(q->asked.host, host, strlen(host) + 1);
-	q->asked.limit = (unsigned)limit;
 	q->wants_active = strcmp(state, "closed") != 0;
 	q->wants_closed = strcmp(state, "active") != 0;
 	return NULL;

@@ -8,8 +8,6 @@
 #include "common/relpath.h"
 #include "relayd/http/http_internal.h"
 
-#define STORED_LIMIT 100
-
 /* The members of I; IS_DELETED: in a list of what was deleted. */
 static void
 write_item(struct buf *b, const struct stored_item *i, bool is_deleted)
@@ -159,19 +157,12 @@ serve(struct http *h, struct evhttp_request *r, enum stored_request kind,
 static const char *
 read_list(struct stored_info *i, const struct evkeyvalq *query)
 {
-	const char *host = evhttp_find_header(query, "host");
 	const char *path = evhttp_find_header(query, "path");
-	uint64_t limit = STORED_LIMIT;
+	const char *error = query_list(
+	    query, &i->limit, &i->after, i->host, sizeof(i->host));
 
-	if (query_number(query, "limit", 1, INFO_MAX, &limit) != OK)
-		return "limit must be a number from 1 to 1000";
-	if (query_number(query, "after", 0, UINT64_MAX, &i->after) != OK)
-		return "after must be a number";
-	if (host != NULL && strlen(host) >= sizeof(i->host))
-		return "the host is too long";
-	if (host != NULL)
-		memcpy(i->host, host, strlen(host) + 1);
-	i->limit = (unsigned)limit;
+	if (error != NULL)
+		return error;
 	if (path == NULL)
 		return NULL;
 	if (strlen(path) >= RELPATH_MAX)
