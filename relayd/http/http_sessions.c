@@ -64,7 +64,8 @@ drop_copies(struct found *f)
 static void
 collect(struct found *f, const struct http *h, const struct question *q)
 {
-	size_t most = h->closed.n;
+	const unsigned n_closed = closed_count(&h->closed);
+	size_t most = n_closed;
 
 	for (unsigned i = 0; i < THREADS_MAX; i++)
 		most += q->answers[i] == NULL ? 0 : q->answers[i]->n_sessions;
@@ -79,8 +80,8 @@ collect(struct found *f, const struct http *h, const struct question *q)
 		f->has_more |= q->answers[i]->has_more;
 		f->lacks_memory |= q->answers[i]->lacks_memory;
 	}
-	for (unsigned i = 0;
-	     q->wants_closed && i < h->closed.n && f->all != NULL; i++)
+	for (unsigned i = 0; q->wants_closed && i < n_closed && f->all != NULL;
+	     i++)
 		add_found(f, q, closed_at(&h->closed, i), 1);
 	if (f->all == NULL)
 		return;
@@ -121,7 +122,8 @@ write_sessions(struct buf *b, const struct http *h, const struct question *q,
 	else
 		json_add_null(b, "next");
 	write_busy_workers(b, h, q);
-	json_add_number(b, "closed_forgotten", h->closed.forgotten);
+	json_add_number(
+	    b, "closed_forgotten", h->closed.total - closed_count(&h->closed));
 	json_close(b, '}');
 }
 

@@ -333,7 +333,7 @@ json_write_history(struct buf *b, const struct history *h)
 	json_open(b, "rates", '{');
 	for (unsigned r = 0; r < RATES; r++) {
 		json_open(b, view_rate_names[r], '[');
-		for (unsigned i = 0; i < h->n; i++)
+		for (unsigned i = 0; i < history_count(h); i++)
 			json_add_number(
 			    b, NULL, history_at(h, i, (enum view_rate)r));
 		json_close(b, ']');

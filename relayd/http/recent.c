@@ -83,8 +83,8 @@ closed_init(struct closed *c)
 void
 closed_free(struct closed *c)
 {
-	for (unsigned i = 0; i < c->n; i++)
-		session_info_clear(&c->ring[(c->first + i) % CLOSED_MAX]);
+	for (unsigned i = 0; i < closed_count(c); i++)
+		session_info_clear(&c->ring[i]);
 	free(c->ring);
 	*c = (struct closed){ 0 };
 }
@@ -92,26 +92,24 @@ closed_free(struct closed *c)
 void
 closed_add(struct closed *c, const struct session_info *take_s)
 {
-	if (c->n == CLOSED_MAX) {
-		session_info_clear(&c->ring[c->first]);
-		c->first = (c->first + 1) % CLOSED_MAX;
-		c->n--;
-		c->forgotten++;
-	}
-	c->ring[(c->first + c->n++) % CLOSED_MAX] = *take_s;
+	struct session_info *to = &c->ring[c->total % CLOSED_MAX];
+
+	if (c->total++ >= CLOSED_MAX)
+		session_info_clear(to);
+	*to = *take_s;
 }
 
 const struct session_info *
 closed_at(const struct closed *c, unsigned i)
 {
-	assert(i < c->n);
-	return &c->ring[(c->first + i) % CLOSED_MAX];
+	assert(i < closed_count(c));
+	return &c->ring[(c->total - closed_count(c) + i) % CLOSED_MAX];
 }
 
 const struct session_info *
 closed_find(const struct closed *c, uint64_t id)
 {
-	for (unsigned i = 0; i < c->n; i++)
+	for (unsigned i = 0; i < closed_count(c); i++)
 		if (closed_at(c, i)->id == id)
 			return closed_at(c, i);
 	return NULL;

@@ -52,9 +52,15 @@ uint64_t events_resume(const struct events *e, const char *last_id);
 
 struct closed {
 	struct session_info *ring; /* of CLOSED_MAX */
-	unsigned first, n;
-	uint64_t forgotten;
+	uint64_t total;		   /* that ended */
 };
+
+/* How many of them are remembered. */
+static inline unsigned
+closed_count(const struct closed *c)
+{
+	return c->total < CLOSED_MAX ? (unsigned)c->total : CLOSED_MAX;
+}
 
 enum status closed_init(struct closed *c) MUST_CHECK;
 void closed_free(struct closed *c);

@@ -138,14 +138,14 @@ take_sample(struct view *v)
 bool
 view_full_in(const struct view *v, uint64_t *seconds)
 {
+	const unsigned n = history_count(&v->history);
 	uint64_t bytes = 0;
 
-	for (unsigned i = 0; i < v->history.n; i++)
+	for (unsigned i = 0; i < n; i++)
 		bytes += history_at(&v->history, i, RATE_written_bytes);
 	if (!v->has_disk || bytes == 0)
 		return false;
-	*seconds = (uint64_t)((double)v->disk_free * v->history.n /
-			      (double)bytes);
+	*seconds = (uint64_t)((double)v->disk_free * n / (double)bytes);
 	return true;
 }
 
@@ -317,12 +317,8 @@ view_state(const struct view *v)
 void
 history_add(struct history *h, const double rates[RATES])
 {
-	uint64_t *to = h->ring[(h->first + h->n) % HISTORY_S];
+	uint64_t *to = h->ring[h->total++ % HISTORY_S];
 
-	if (h->n < HISTORY_S)
-		h->n++;
-	else
-		h->first = (h->first + 1) % HISTORY_S;
 	for (unsigned i = 0; i < RATES; i++)
 		to[i] = (uint64_t)rates[i] +
 			(rates[i] > (double)(uint64_t)rates[i]);
@@ -331,6 +327,6 @@ history_add(struct history *h, const double rates[RATES])
 uint64_t
 history_at(const struct history *h, unsigned i, enum view_rate rate)
 {
-	assert(i < h->n && rate < RATES);
-	return h->ring[(h->first + i) % HISTORY_S][rate];
+	assert(i < history_count(h) && rate < RATES);
+	return h->ring[(h->total - history_count(h) + i) % HISTORY_S][rate];
 }

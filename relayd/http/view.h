@@ -31,8 +31,15 @@ enum view_rate {
 struct history {
 	/* Per second, rounded up, so that a small rate is not 0. */
 	uint64_t ring[HISTORY_S][RATES];
-	unsigned first, n;
+	uint64_t total; /* seconds */
 };
+
+/* How many of them are remembered. */
+static inline unsigned
+history_count(const struct history *h)
+{
+	return h->total < HISTORY_S ? (unsigned)h->total : HISTORY_S;
+}
 
 void history_add(struct history *h, const double rates[RATES]);
 /* The I-th, counted from the oldest. */

@@ -143,7 +143,7 @@ TEST(rates_are_remembered_for_minutes)
 		rates[RATE_sent_bytes] = i + 0.5;
 		history_add(&h, rates);
 	}
-	ck_assert_uint_eq(h.n, HISTORY_S);
+	ck_assert_uint_eq(history_count(&h), HISTORY_S);
 	ck_assert_uint_eq(history_at(&h, 0, RATE_sent_bytes), 6);
 }
 
@@ -202,8 +202,8 @@ TEST(the_last_sessions_are_remembered)
 		ck_assert_int_eq(session_info_copy(&s, &from), OK);
 		closed_add(&c, &s);
 	}
-	ck_assert_uint_eq(c.n, CLOSED_MAX);
-	ck_assert_uint_eq(c.forgotten, 5);
+	ck_assert_uint_eq(closed_count(&c), CLOSED_MAX);
+	ck_assert_uint_eq(c.total, CLOSED_MAX + 5);
 	ck_assert_uint_eq(closed_at(&c, 0)->id, 6);
 	ck_assert_ptr_null(closed_find(&c, 5));
 	ck_assert_uint_eq(closed_find(&c, CLOSED_MAX + 5)->id, CLOSED_MAX + 5);

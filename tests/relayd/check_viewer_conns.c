@@ -25,7 +25,7 @@ on_message(struct message *m, void *arg)
 }
 
 static void
-open_desk(void)
+open_set(void)
 {
 	fixture_open(true);
 	ck_assert_int_eq(loop_init(&loop, on_message, NULL), OK);
@@ -33,7 +33,7 @@ open_desk(void)
 }
 
 static void
-close_desk(void)
+close_set(void)
 {
 	viewer_conns_destroy(&set);
 	loop_destroy(&loop);
@@ -146,7 +146,7 @@ assert_released(int fd, uint32_t status, uint64_t offset)
 	ck_assert(list_empty(&set.held));
 }
 
-EACH_TEST(open_desk, close_desk)
+EACH_TEST(open_set, close_set)
 
 TEST(a_packet_of_the_stream_ends_the_wait)
 {
