@@ -123,14 +123,14 @@ on_handover(struct conn *take_c, void *arg)
 
 /* Forward a datagram that arrived on the socket of another worker. */
 static void
-pass_parcel(struct acceptor *a, struct udp_parcel *take_p)
+forward_datagram(struct acceptor *a, struct forwarded_datagram *take_p)
 {
 	struct message *m = malloc(sizeof(*m));
 
 	if (m == NULL || a->loop.is_stopping ||
 	    take_p->worker >= a->n_workers) {
 		free(m);
-		udp_parcel_done(take_p, &a->underway);
+		forwarded_datagram_done(take_p, &a->underway);
 		return;
 	}
 	*m = (struct message){ .kind = MESSAGE_DATAGRAM, .object = take_p };
@@ -146,7 +146,7 @@ on_message(struct message *m, void *arg)
 		placement_release(a->placement, &m->key);
 		admission_session_gone(placement_sessions(a->placement));
 	} else if (m->kind == MESSAGE_DATAGRAM)
-		pass_parcel(a, m->object);
+		forward_datagram(a, m->object);
 }
 
 static void

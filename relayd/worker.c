@@ -56,11 +56,11 @@ on_session_gone(struct message *take_m, void *arg)
 
 /* A datagram that arrived on the socket of another worker. */
 static void
-take_parcel(struct worker *w, struct udp_parcel *take_p)
+take_datagram(struct worker *w, struct forwarded_datagram *take_p)
 {
 	if (w->conns.scratch != NULL)
 		(void)!udp_input(w->shard, take_p->bytes, take_p->n);
-	udp_parcel_done(take_p, w->underway);
+	forwarded_datagram_done(take_p, w->underway);
 }
 
 static void
@@ -73,7 +73,7 @@ on_message(struct message *m, void *arg)
 	else if (m->kind == MESSAGE_ADOPT && w->conns.scratch != NULL)
 		conn_attach(m->conn, &w->conns);
 	else if (m->kind == MESSAGE_DATAGRAM)
-		take_parcel(w, m->object);
+		take_datagram(w, m->object);
 	else if (m->kind == MESSAGE_INFO)
 		questions_add(&w->questions, m);
 	else

@@ -151,14 +151,14 @@ http_reload(const struct options *o, void *http)
 }
 
 /* An event on its way to the HTTP thread. */
-struct parcel {
+struct event_copy {
 	enum relay_event_kind kind;
 	char *data;		     /* a line of JSON */
 	struct session_info session; /* only its id, unless it has ended */
 };
 
 static void
-free_parcel(struct parcel *p)
+free_copy(struct event_copy *p)
 {
 	session_info_clear(&p->session);
 	free(p->data);
@@ -177,10 +177,10 @@ take_text(struct buf *take_b)
 	return text;
 }
 
-static struct parcel *
-make_parcel(const struct relay_event *e)
+static struct event_copy *
+copy_event(const struct relay_event *e)
 {
-	struct parcel *p = calloc(1, sizeof(*p));
+	struct event_copy *p = calloc(1, sizeof(*p));
 	struct buf b = { 0 };
 
 	if (p == NULL)
@@ -203,13 +203,13 @@ static void
 on_event(const struct relay_event *e, void *arg)
 {
 	struct message *m = NULL;
-	struct parcel *p = NULL;
+	struct event_copy *p = NULL;
 	struct http *h = arg;
 
 	if (!account_take(&h->events_waiting, 1))
 		return;
 	if (message_create(&m, MESSAGE_EVENT) == OK)
-		p = make_parcel(e);
+		p = copy_event(e);
 	if (p == NULL) {
 		free(m);
 		account_sub(&h->events_waiting, 1);
@@ -220,7 +220,7 @@ on_event(const struct relay_event *e, void *arg)
 }
 
 static void
-take_parcel(struct http *h, struct parcel *take_p)
+take_event(struct http *h, struct event_copy *take_p)
 {
 	account_sub(&h->events_waiting, 1);
 	api_send_event(h, relay_event_name(take_p->kind), take_p->session.id,
@@ -231,7 +231,7 @@ take_parcel(struct http *h, struct parcel *take_p)
 		closed_add(&h->closed, &take_p->session);
 		take_p->session = (struct session_info){ 0 };
 	}
-	free_parcel(take_p);
+	free_copy(take_p);
 	/* A wake-up costs more than an event. */
 	loop_rest(&h->loop);
 }
@@ -264,7 +264,7 @@ on_http_message(struct message *m, void *arg)
 	if (m->kind == MESSAGE_STOP)
 		h->loop.is_stopping = true;
 	else if (m->kind == MESSAGE_EVENT)
-		take_parcel(h, m->object);
+		take_event(h, m->object);
 	else if (m->kind == MESSAGE_INFO)
 		ask_answered(h, m->object);
 	else if (m->kind == MESSAGE_SETTINGS)

@@ -25,9 +25,9 @@ struct conn;
 struct event_base;
 
 enum message_kind {
-	MESSAGE_ADOPT,	      /* conn, which the loop's thread now owns */
-	MESSAGE_STOP,	      /* finish and leave the loop */
-	MESSAGE_DATAGRAM,     /* object: a struct udp_parcel, malloc'd */
+	MESSAGE_ADOPT,	  /* conn, which the loop's thread now owns */
+	MESSAGE_STOP,	  /* finish and leave the loop */
+	MESSAGE_DATAGRAM, /* object: a struct forwarded_datagram, malloc'd */
 	MESSAGE_SESSION_GONE, /* to the acceptor: key */
 	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */
 	MESSAGE_WAKE,	      /* to a live worker: object, only compared */

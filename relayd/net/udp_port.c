@@ -60,7 +60,8 @@ struct udp_port {
 };
 
 void
-udp_parcel_done(struct udp_parcel *take_p, struct account *underway)
+forwarded_datagram_done(
+    struct forwarded_datagram *take_p, struct account *underway)
 {
 	account_sub(underway, take_p->n);
 	free(take_p);
@@ -70,20 +71,20 @@ static void
 forward(struct udp_port *port, const uint8_t *p, size_t n)
 {
 	struct message *m = malloc(sizeof(*m));
-	struct udp_parcel *parcel = malloc(sizeof(*parcel) + n);
+	struct forwarded_datagram *copy = malloc(sizeof(*copy) + n);
 	struct shard *sh = port->conns->shard;
 
-	if (m == NULL || parcel == NULL || !account_take(port->underway, n)) {
+	if (m == NULL || copy == NULL || !account_take(port->underway, n)) {
 		free(m);
-		free(parcel);
+		free(copy);
 		sh->udp.n[UDP_memory]++;
 		return;
 	}
 	sh->udp.n[UDP_forwarded]++;
-	parcel->worker = p[UDP_WORKER_AT];
-	parcel->n = n;
-	memcpy(parcel->bytes, p, n);
-	*m = (struct message){ .kind = MESSAGE_DATAGRAM, .object = parcel };
+	copy->worker = p[UDP_WORKER_AT];
+	copy->n = n;
+	memcpy(copy->bytes, p, n);
+	*m = (struct message){ .kind = MESSAGE_DATAGRAM, .object = copy };
 	loop_post(port->acceptor, m);
 }
 

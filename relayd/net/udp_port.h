@@ -24,7 +24,7 @@ struct udp_port;
 #define UDP_FORWARD_MAX (8 * 1024 * 1024)
 
 /* The object of MESSAGE_DATAGRAM. */
-struct udp_parcel {
+struct forwarded_datagram {
 	unsigned worker; /* its destination */
 	size_t n;
 	uint8_t bytes[];
@@ -43,7 +43,8 @@ void udp_port_destroy(struct udp_port *port); /* NULL is fine */
 /* At an ordered shutdown: read what has arrived. PORT may be NULL. */
 void udp_port_read_all(struct udp_port *port);
 
-/* Free a parcel that was delivered or dropped. */
-void udp_parcel_done(struct udp_parcel *take_p, struct account *underway);
+/* Free a datagram that was delivered or dropped. */
+void forwarded_datagram_done(
+    struct forwarded_datagram *take_p, struct account *underway);
 
 #endif
