@@ -196,15 +196,11 @@ send_entry(int fd, const struct line *l)
 enum log_level
 log_level_of(enum status st)
 {
-	switch (status_blame(st)) {
-	case BLAME_NOBODY:
-		return LOG_INFO;
-	case BLAME_PEER:
-		return LOG_WARN;
-	case BLAME_US:
-		break;
-	}
-	return LOG_ERROR;
+	static const enum log_level levels[] = { [BLAME_NOBODY] = LOG_INFO,
+		[BLAME_PEER] = LOG_WARN,
+		[BLAME_US] = LOG_ERROR };
+
+	return levels[status_blame(st)];
 }
 
 void

@@ -8,23 +8,11 @@
 #include "common/clock.h"
 #include "common/utf8.h"
 
-const char *
-log_level_name(enum log_level level)
-{
-	switch (level) {
-	case LOG_ERROR:
-		return "error";
-	case LOG_WARN:
-		return "warning";
-	case LOG_NOTICE:
-		return "notice";
-	case LOG_INFO:
-		return "info";
-	case LOG_DEBUG:
-		return "debug";
-	}
-	return "error";
-}
+static const char *const level_names[] = { [LOG_ERROR] = "error",
+	[LOG_WARN] = "warning",
+	[LOG_NOTICE] = "notice",
+	[LOG_INFO] = "info",
+	[LOG_DEBUG] = "debug" };
 
 /* LOG_ERROR is 3, the others follow. */
 int
@@ -139,7 +127,7 @@ put_json(char *out, size_t n, enum log_level level, const char *detail)
 
 	len += put_time(out + len, n - len);
 	len += (size_t)snprintf(
-	    out + len, n - len, "\",\"level\":\"%s\"", log_level_name(level));
+	    out + len, n - len, "\",\"level\":\"%s\"", level_names[level]);
 	/* Long names leave a third of the line for the message. */
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
 		len += put_tag(out + len, n * 2 / 3 - len, tags[i], &detail);
@@ -164,8 +152,7 @@ log_text(char out[LOG_JSON_MAX], struct log_look look, enum log_level level,
 		len += put_time(out + len, n - len);
 		out[len++] = ' ';
 	}
-	len += (size_t)snprintf(
-	    out + len, n - len, "%s ", log_level_name(level));
+	len += (size_t)snprintf(out + len, n - len, "%s ", level_names[level]);
 	len += log_escape(
 	    out + len, n - len, detail, detail + strlen(detail), false);
 	out[len++] = '\n';

@@ -18,7 +18,6 @@ struct log_look {
 	bool is_json;
 };
 
-const char *log_level_name(enum log_level level);
 /* The priority of syslog(3). */
 int log_priority(enum log_level level);
 
