@@ -111,14 +111,6 @@ listen_url_parse(struct listen_url *u, const char *s, const char **why)
 	return *s == '\0' || *s == ':' || *s == '/' ? OK : E_MALFORMED;
 }
 
-static const char *
-fallback(const struct listen_url *u)
-{
-	if (strcmp(u->host, "localhost") != 0)
-		return NULL;
-	return u->family == AF_INET6 ? "::1" : "127.0.0.1";
-}
-
 void
 listen_url_show(const struct listen_url *u, uint16_t port, char *out, size_t n)
 {
@@ -138,8 +130,9 @@ listen_url_find(const struct listen_url *u, int type, struct addrinfo **found)
 
 	snprintf(port, sizeof(port), "%u", u->port);
 	err = getaddrinfo(u->host, port, &hints, found);
-	if (err != 0 && fallback(u) != NULL)
-		err = getaddrinfo(fallback(u), port, &hints, found);
+	if (err != 0 && strcmp(u->host, "localhost") == 0)
+		err = getaddrinfo(u->family == AF_INET6 ? "::1" : "127.0.0.1",
+		    port, &hints, found);
 	return err;
 }
 
