@@ -57,12 +57,6 @@ packet_log_limit_files(uint64_t limit)
 	publish(&files_max, limit);
 }
 
-static struct log_file *
-newest_of(const struct packet_log *log)
-{
-	return published_pointer(&log->newest);
-}
-
 enum status
 packet_log_file_create(struct log_file **out, struct folder *folder,
     uint64_t number, uint64_t chunk)
@@ -162,7 +156,7 @@ drop(struct packet_log *log, struct log_file *last)
 void
 packet_log_add_file(struct packet_log *log, struct log_file *take_f)
 {
-	struct log_file *newest = newest_of(log);
+	struct log_file *newest = published_pointer(&log->newest);
 	const uint64_t max = published(&files_max);
 
 	take_f->first = published(&log->count);
@@ -323,7 +317,7 @@ packet_log_place(
 	enum status st = E_NOENT;
 
 	rcu_read_lock();
-	f = newest_of(log);
+	f = published_pointer(&log->newest);
 	for (; f != NULL && f->first > pos; f = published_pointer(&f->older))
 		next = f->first;
 	if (f != NULL) {

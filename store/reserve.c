@@ -17,8 +17,8 @@ reserve_init(struct reserve *r, int dir_fd)
 	*r = (struct reserve){ .dir_fd = dir_fd, .fd = -1 };
 }
 
-static void
-drop_reserve(struct reserve *r)
+void
+reserve_free(struct reserve *r)
 {
 	if (r->fd >= 0)
 		close(r->fd);
@@ -27,15 +27,9 @@ drop_reserve(struct reserve *r)
 }
 
 void
-reserve_free(struct reserve *r)
-{
-	drop_reserve(r);
-}
-
-void
 reserve_disable(struct reserve *r)
 {
-	drop_reserve(r);
+	reserve_free(r);
 	r->is_forgone = true;
 }
 
@@ -101,7 +95,7 @@ reserve_release(struct reserve *r)
 	left = r->held > RESERVE_STEP ? r->held - RESERVE_STEP : 0;
 	reserve_disk_full(r);
 	if (r->fd >= 0 && left == 0) {
-		drop_reserve(r);
+		reserve_free(r);
 		is_released = true;
 	} else if (r->fd >= 0 && ftruncate(r->fd, (off_t)left) == 0) {
 		r->held = left;
@@ -133,7 +127,7 @@ refill(struct reserve *r)
 		return false;
 	if (dir_reserve(r->fd, r->held, r->held + lacks) != OK) {
 		if (r->held == 0)
-			drop_reserve(r);
+			reserve_free(r);
 		return false;
 	}
 	r->held += lacks;

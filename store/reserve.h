@@ -40,7 +40,9 @@ struct reserve {
 	int fd;		 /* the reserve; -1: none */
 	uint64_t held;	 /* bytes */
 	bool is_forgone; /* reserve_disable() was called */
-	bool is_full;	 /* no write has succeeded since one failed */
+	/* No write has succeeded since one failed; false again when a packet is
+	 * written. */
+	bool is_full;
 	uint64_t look_ns, try_ns;
 };
 
@@ -59,12 +61,6 @@ void reserve_disable(struct reserve *r);
 
 /* A write or the creation of a file or folder failed with a full disk. */
 void reserve_disk_full(struct reserve *r);
-/* A packet was written: there is space. */
-static inline void
-reserve_disk_ok(struct reserve *r)
-{
-	r->is_full = false;
-}
 /* May a packet of BYTES be written now? While the disk is full, only if there
  * is space for it. */
 bool reserve_may_write(struct reserve *r, uint64_t bytes);

@@ -569,7 +569,7 @@ write_batch(
 	if (st != OK)
 		tracefile_cut(tf, &tf->data, "packet");
 	else
-		reserve_disk_ok(tracefile_reserve(tf));
+		tracefile_reserve(tf)->is_full = false;
 	return tracefile_synced(tf, &tf->data) == OK ? st : E_IO;
 }
 

@@ -52,12 +52,6 @@ retention_set_limits(struct retention *r, const struct retention_limits *limits)
 	/* Try to open the notes again. */
 	if (r->notes == NULL)
 		r->is_loaded = r->has_logged_why = false;
-	retention_look_now(r);
-}
-
-void
-retention_look_now(struct retention *r)
-{
 	r->next_tick_ns = 0;
 }
 

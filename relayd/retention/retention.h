@@ -75,8 +75,6 @@ void retention_set_limits(
 void retention_take(struct retention *r, struct stored_note *take_n);
 /* A request, which is answered in this turn or a later one. */
 void retention_ask(struct retention *r, struct stored_info *take_i);
-/* Check the limits in the next turn. */
-void retention_look_now(struct retention *r);
 
 /* Do a slice of the pending work. Returns when to call it again, in ns of
  * clock_now_ns(). */

@@ -198,7 +198,7 @@ retention_ask(struct retention *r, struct stored_info *take_i)
 		i->until_ns = clock_now_ns() + RETENTION_WAIT_NS;
 		i->next = r->waiting;
 		r->waiting = i;
-		retention_look_now(r);
+		r->next_tick_ns = 0;
 		return;
 	}
 	answer(r, i);
