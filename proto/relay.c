@@ -165,19 +165,6 @@ relay_create_session_decode(
 	return st;
 }
 
-bool
-relay_create_session_peek(struct reader r, unsigned minor,
-    struct relay_uuid *uuid, uint64_t *peer_session)
-{
-	if (minor < 11)
-		return false;
-	/* three lengths, live timer, two flags */
-	(void)reader_take(&r, 4 * sizeof(uint32_t) + 2);
-	reader_copy(&r, uuid->b, sizeof(uuid->b));
-	*peer_session = reader_u64(&r);
-	return reader_done(&r) == OK && !uuid_is_nil(uuid);
-}
-
 enum status
 relay_add_stream_decode(
     struct reader *r, unsigned minor, struct relay_add_stream *out)

@@ -176,11 +176,6 @@ enum status relay_version_decode(
  * minor 0: all get the same reply. */
 enum status relay_create_session_decode(struct reader *r, unsigned minor,
     struct relay_create_session *out) MUST_CHECK;
-/* Decodes only what the acceptor needs to place a session: UUID and peer
- * session id. False when the peer does not send them (before 2.11, nil UUID, or
- * malformed). */
-bool relay_create_session_peek(struct reader r, unsigned minor,
-    struct relay_uuid *uuid, uint64_t *peer_session);
 /* A path that is not allowed (streaming 7.2) is E_REFUSED: after its reply the
  * connection stays open (streaming 3.1); after E_MALFORMED the connection
  * closes. */

@@ -78,10 +78,16 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 		    out, c->session->minor, 0, RELAY_FATAL, NULL);
 		return E_REFUSED_CLOSE;
 	}
+	/* The worker decodes it again, and refuses what is malformed. */
 	if (c->shard == NULL) {
-		c->has_peer_id = relay_create_session_peek(
-		    *body, c->minor, &c->uuid, &c->peer_session);
-		return E_HANDOVER;
+		st = relay_create_session_decode(body, c->minor, &request);
+		if (st == OK) {
+			c->has_peer_id = request.has_peer_id;
+			c->uuid = request.uuid;
+			c->peer_session = request.peer_session;
+			relay_create_session_clear(&request);
+		}
+		return st == E_NOMEM ? st : E_HANDOVER;
 	}
 	if (!shard_may_begin_session(c->shard))
 		return E_LATER;

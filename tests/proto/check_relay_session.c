@@ -288,32 +288,3 @@ TEST_ROWS(hostile_lengths_are_malformed, ARRAY_LEN(lengths))
 	relay_create_session_clear(&c);
 	free(p.p);
 }
-
-TEST(peek_finds_who_the_peer_is)
-{
-	struct relay_session_request q = plain;
-	struct relay_uuid uuid;
-	struct buf b = { 0 };
-	struct bytes p;
-	uint64_t id;
-
-	q.peer_session = 9;
-	relay_request_create_session(&b, 15, &q);
-	p = payload(&b);
-	for (unsigned minor = 0; minor < 16; minor++) {
-		const bool known = relay_create_session_peek(
-		    reader_over(p.p, p.n), minor, &uuid, &id);
-
-		ck_assert_int_eq(known, minor >= 11);
-		if (known) {
-			ck_assert_mem_eq(uuid.b, q.uuid.b, 16);
-			ck_assert_uint_eq(id, 9);
-		}
-	}
-	ck_assert(!relay_create_session_peek(
-	    reader_over(p.p, 18 + 16 + 7), 15, &uuid, &id));
-	memset(p.p + 18, 0, 16);
-	ck_assert(
-	    !relay_create_session_peek(reader_over(p.p, p.n), 15, &uuid, &id));
-	free(p.p);
-}
