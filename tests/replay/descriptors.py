@@ -136,9 +136,7 @@ def one_host_leaves_room_for_others():
             s.packet()
         # Those that are there go on, and can rotate.
         for s in greedy[:5] + few:
-            s.control.create_chunk(1)
-            s.control.rotate(1, (s.stream, s.seq), (s.meta, 0))
-            s.control.close_chunk(0)
+            s.next_chunk(1, None)
             s.packets(1)
         daemon.source = "127.0.0.1"
         check(not relay.is_served(daemon, "late"), "the greedy host got more")

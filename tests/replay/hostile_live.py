@@ -486,9 +486,7 @@ def a_crowd_of_viewers():
         wait_for("somebody is turned away",
                  lambda: any(relay.is_closed(v.sock) for v in crowd[25:]))
         for n in range(5):
-            late = relay.Session(daemon, f"late{n}")
-            late.packet()
-            late.finish()
+            relay.recorded(daemon, f"late{n}")
         good.step()
         for v in crowd:
             v.close()

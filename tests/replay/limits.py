@@ -113,9 +113,7 @@ def _fill_memory():
             good.packets(1)
             took = time.monotonic() - at
             worst = max(worst, took - (bystander.waited() - waited))
-        late = relay.Session(daemon, "late")
-        late.packet()
-        late.finish()
+        relay.recorded(daemon, "late")
         good.finish()
         lines = daemon.log_text().count("memory is short")
         check(lines < 10 + time.monotonic() - began, "a flood of lines")
@@ -258,10 +256,7 @@ def streams_without_end():
                 break
         check(1000 < n < 6000, f"{n} streams were added")
         check("too many streams" in daemon.log_text(), "the reason")
-        few = relay.Session(daemon, "few")
-        few.packet()
-        few.finish()
-        few.check()
+        relay.recorded(daemon, "few")
         hoard.finish()
         again = relay.Session(daemon, "again")
         for m in range(200):
@@ -283,10 +278,7 @@ def closed_streams_without_end():
         check(1000 < n < 8000, f"{n} streams were added and closed")
         check("closed streams in open trace chunks" in daemon.log_text(),
               "the reason")
-        few = relay.Session(daemon, "few")
-        few.packet()
-        few.finish()
-        few.check()
+        relay.recorded(daemon, "few")
         s.control.next_chunk(1, 0, (s.stream, 0), (s.meta, 0))
         for n in range(500):
             handle, _ = s.control.add_stream("c", f"ust/pid/app-{n}")

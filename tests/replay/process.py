@@ -85,9 +85,7 @@ def both_families_on_one_address():
                 s.sendall(f"GET /healthz HTTP/1.1\r\nHost: {name}:"
                           f"{daemon.http_port}\r\n\r\n".encode())
                 check(s.recv(100).startswith(b"HTTP/1.1 200"), name)
-        session = relay.Session(daemon)
-        session.packet()
-        session.finish()
+        relay.recorded(daemon)
         daemon.wait_log(" peer=127.0.0.1:")
         check("ffff" not in daemon.log_text(), "a mapped address")
 
@@ -121,9 +119,7 @@ def modes_are_those_of_the_umask():
     """Directories 0770, files 0660, less the umask."""
     for umask in (0, 0o027):
         with relay.Daemon(limit=lambda: os.umask(umask)) as daemon:
-            session = relay.Session(daemon)
-            session.packet()
-            session.finish()
+            relay.recorded(daemon)
             daemon.stop()
             for path in daemon.out.rglob("*"):
                 want = (0o770 if path.is_dir() else 0o660) & ~umask
@@ -178,9 +174,7 @@ def idle_connections_take_nothing_from_sessions():
         # The first byte of a data connection that was there before.
         quiet.packet()
         first.packet()
-        first.control.create_chunk(1)
-        first.control.rotate(1, (first.stream, 2), (first.meta, 0))
-        first.control.close_chunk(0)
+        first.next_chunk(1, None)
         quiet.finish()
         spoke.create_session(name="late")
         first.control.close()
@@ -422,12 +416,8 @@ def the_output_directory_may_go_and_come():
                  lambda: daemon.out.rename(daemon.top / "moved"))
         for n, change in enumerate(again):
             change()
-            session = relay.Session(daemon, f"after{n}")
-            session.packet()
-            session.finish()
-            old = relay.Session(daemon, f"old{n}", minor=11)
-            old.packet()
-            old.finish()
+            relay.recorded(daemon, f"after{n}")
+            relay.recorded(daemon, f"old{n}", minor=11)
         first.packet()
         first.control.close()
         torn = relay.Session(daemon, "torn")

@@ -125,9 +125,7 @@ def each_time_all_is_synced():
 
 def closed_files_stay_until_they_are_synced():
     with relay.Daemon("--sync=20s", workers=1) as daemon:
-        s = relay.Session(daemon)
-        s.packet()
-        s.finish()
+        s = relay.recorded(daemon)
         page = journal_of(daemon).read_bytes()
         ino = (s.dir / "ch_0").stat().st_ino
         check(struct.pack("=Q", ino) in page, "the closed file is gone")
@@ -137,9 +135,7 @@ def closed_files_stay_until_they_are_synced():
 
 def the_end_does_not_wait_for_a_round():
     with relay.Daemon("--sync=60m", workers=1) as daemon:
-        s = relay.Session(daemon)
-        s.packet()
-        s.finish()
+        s = relay.recorded(daemon)
         journal_of(daemon)
         daemon.stop()
         equal(daemon.journals(), [], "journals")

@@ -583,6 +583,14 @@ class Session(Peer):
               f"{self.path}: records")
 
 
+def recorded(daemon, name="good", **fields):
+    """A session of one packet, from its start to its end."""
+    session = Session(daemon, name, **fields)
+    session.packet()
+    session.finish()
+    return session
+
+
 def is_served(daemon, name):
     """Does a new session get what it needs?"""
     try:

@@ -227,10 +227,7 @@ def sockets_are_taken():
               handed.ports, "ports")
         check("the URL is ignored" in daemon.log_text(), "a warning")
         equal(relay.Control(early).version()[0], 2, "VERSION")
-        session = relay.Session(daemon)
-        session.packet()
-        session.finish()
-        session.check()
+        relay.recorded(daemon)
         environ = pathlib.Path(f"/proc/{daemon.process.pid}/fd")
         check(all((environ / str(n)).exists() for n in (3, 4, 5)), "numbers")
     early.close()
@@ -262,10 +259,7 @@ def some_sockets_are_taken():
     handed = Handed("data", kinds=["tcp"])
     with handed.daemon() as daemon:
         equal(daemon.data_port, handed.ports[0], "data")
-        session = relay.Session(daemon)
-        session.packet()
-        session.finish()
-        session.check()
+        relay.recorded(daemon)
     handed.close()
 
 

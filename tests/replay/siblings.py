@@ -62,8 +62,9 @@ def both(daemon, **fields):
     return domains
 
 
-def gone(domain, chunk):
-    domain.control.wait_gone(chunk)
+def begin_rotation(domains):
+    for d in domains:
+        d.control.create_chunk(1)
 
 
 def names(daemon, domain):
@@ -76,8 +77,7 @@ def domains_share_chunks():
         kernel, user = domains = both(daemon)
         equal(kernel.dir, user.dir, "directory")
         equal(kernel.content(""), [0], "before")
-        for d in domains:
-            d.control.create_chunk(1)
+        begin_rotation(domains)
         kernel.rotate(1)
         equal(kernel.control.close_chunk(0, ARCHIVE),
               (relay.OK, f"{kernel.dir}/archives/{ARCHIVED_0}"), "close 0")
@@ -88,8 +88,8 @@ def domains_share_chunks():
         user.rotate(1)
         user.settle()
         user.control.close_chunk(0, ARCHIVE)
-        gone(kernel, 0)
-        gone(user, 0)
+        kernel.control.wait_gone(0)
+        user.control.wait_gone(0)
         for d in domains:
             d.packet()
             d.settle()
@@ -105,14 +105,13 @@ def domains_share_chunks():
 def domains_clear_together():
     with relay.Daemon(workers=4) as daemon:
         kernel, user = domains = both(daemon)
-        for d in domains:
-            d.control.create_chunk(1)
+        begin_rotation(domains)
         for d in domains:
             d.rotate(1)
         for d in domains:
             d.control.close_chunk(0, DELETE)
         for d in domains:
-            gone(d, 0)
+            d.control.wait_gone(0)
             d.packet()
             d.settle()
         equal(names(daemon, kernel), ["kernel", "ust"], "names")
@@ -126,8 +125,7 @@ def both_vanish_in_a_rotation():
     """Temporary names do not stay; the path can be used again."""
     with relay.Daemon(workers=4) as daemon:
         kernel, user = domains = both(daemon)
-        for d in domains:
-            d.control.create_chunk(1)
+        begin_rotation(domains)
         kernel.rotate(1)
         for d in domains:
             d.leave()
@@ -148,7 +146,7 @@ def rotation(d):
     def packet():
         d.packet()
         d.settle()
-    return [lambda: equal(d.control.create_chunk(1), relay.OK, "chunk 1"),
+    return [lambda: d.control.create_chunk(1),
             lambda: d.rotate(1), packet, close]
 
 
@@ -173,7 +171,7 @@ def dies_after(dead, done_dead, done):
         vanish(daemon, lost)
         for step in rotation(alive)[done:]:
             step()
-        gone(alive, 0)
+        alive.control.wait_gone(0)
         # And the next one.
         alive.packet()
         alive.settle()
@@ -208,13 +206,12 @@ def a_late_one_joins():
         domains.append(late)
         late.packet()
         late.settle()
-        for d in domains:
-            d.control.create_chunk(1)
+        begin_rotation(domains)
         for d in domains:
             d.rotate(1)
             d.control.close_chunk(0, ARCHIVE)
         for d in domains:
-            gone(d, 0)
+            d.control.wait_gone(0)
             equal(d.content("archives/" + ARCHIVED_0), [0], d.path)
             d.leave()
         alone = daemon.peer()
@@ -260,7 +257,7 @@ def snapshots_of_one_name_share_a_directory():
             d.control.close_stream(handle, 4 * n + 3)
             equal(d.control.close_chunk(n),
                   (relay.OK, f"{d.dir}/snapshot-{n}-t-0"), "path")
-            gone(d, n)
+            d.control.wait_gone(n)
             equal(list((daemon.out / d.dir / f"snapshot-{n}-t-0" / USER /
                         "c_0").read_bytes()[::4096]),
                   list(range(4 * n, 4 * n + 4)), "content")
@@ -287,9 +284,7 @@ def released(directory):
 def a_snapshot_moves_nothing_of_another_session():
     """A snapshot session gets a directory of its own beside it."""
     with relay.Daemon() as daemon:
-        good = relay.Session(daemon, "good", base="place")
-        good.packet()
-        good.finish()
+        good = relay.recorded(daemon, "good", base="place")
         released(daemon.out / good.path)
         before = daemon.tree()
         for command in (ARCHIVE, KEEP, DELETE):

@@ -219,9 +219,7 @@ def snapshots_of_two_relays():
 
 def a_finished_trace_gets_no_files_of_old_peers():
     with relay.Daemon() as daemon:
-        s = relay.Session(daemon, "victim", base="place")
-        s.packet()
-        s.finish()
+        relay.recorded(daemon, "victim", base="place")
         before = daemon.tree()
         add_old(daemon, "h/place/ust/uid/0/64-bit")
         equal(daemon.tree(), before, "tree")

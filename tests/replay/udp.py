@@ -528,10 +528,7 @@ def rotations_do_not_wait_for_lost_packets():
         s = UdpSession(daemon, gap_us=200_000)
         s.packet()
         s.announce(1)
-        s.control.create_chunk(1)
-        s.control.rotate(1, (s.stream, 2))
-        s.control.rotate(1, (s.meta, 0))
-        s.control.close_chunk(0, 0)
+        s.control.next_chunk(1, 0, (s.stream, 2), (s.meta, 0))
         began = time.monotonic()
         while s.control.chunk_exists(0) != (relay.OK, 0):
             check(time.monotonic() - began < relay.TIMEOUT, "chunk 0 stays")
@@ -552,10 +549,7 @@ def a_clear_takes_the_loss_log_away():
         s.announce(0)
         s.wait_for(lambda: s.state()[0] == 1)
         equal(len(s.losses()), 1, "loss log")
-        s.control.create_chunk(1)
-        s.control.rotate(1, (s.stream, 1))
-        s.control.rotate(1, (s.meta, 0))
-        s.control.close_chunk(0, 2)
+        s.control.next_chunk(1, 2, (s.stream, 1), (s.meta, 0))
         s.control.wait_gone(0)
         equal(s.losses(), [], "loss log")
         left = [str(p) for p in daemon.out.rglob(".loss.jsonl")]

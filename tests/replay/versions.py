@@ -28,13 +28,6 @@ class Peer(relay.Session):
             self.packet(begin=1000 * self.seq, end=1000 * self.seq + 999)
         self.wait_written()
 
-    def move(self, chunk, command):
-        """A new chunk from the next packet on; what was closed, and where."""
-        self.control.create_chunk(chunk)
-        self.control.rotate(chunk, (self.stream, self.seq), (self.meta, 0))
-        _, path = self.control.close_chunk(chunk - 1, command)
-        return path
-
 
 def seen_by_a_viewer(daemon, minor):
     """What a viewer reads of the first three packets."""
@@ -62,11 +55,11 @@ def story(minor):
         s.control.index(s.stream, 3, 0, end=5000)
         seen = [seen_by_a_viewer(daemon, v) for v in (4, 15)]
         equal(seen[0], seen[1], "viewers of 2.4 and 2.15")
-        paths = [s.move(1, None)]
+        paths = [s.next_chunk(1, None)]
         s.packets(2)
-        paths.append(s.move(2, 0))      # moved away
+        paths.append(s.next_chunk(2, 0))      # moved away
         s.packets(1)
-        paths.append(s.move(3, 2))      # deleted
+        paths.append(s.next_chunk(3, 2))      # deleted
         s.packets(4)
         s.control.metadata(s.meta, b"meta", 4092)
         s.control.close_stream(s.meta)
