@@ -96,7 +96,8 @@ open_admin(struct http *h)
 	return is_explicit ? E_IO : OK;
 }
 
-enum status
+/* E_IO: logged. */
+static enum status
 sockets_open(struct http *h)
 {
 	enum status st = OK;
@@ -110,7 +111,7 @@ sockets_open(struct http *h)
 	return st;
 }
 
-void
+static void
 sockets_close(struct http *h)
 {
 	server_destroy(h->port.server);

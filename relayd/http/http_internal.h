@@ -148,11 +148,6 @@ bool stored_post(struct http *h, struct stored_info *take_i) MUST_CHECK;
 void ask_no_more(struct http *h);
 void ask_forget(struct http *h);
 
-/* http.c */
-/* E_IO: logged. */
-enum status sockets_open(struct http *h) MUST_CHECK;
-void sockets_close(struct http *h);
-
 /* http_stored.c */
 void stored_serve(struct http *h, struct evhttp_request *r);
 void vacuum_serve(struct http *h, struct evhttp_request *r);

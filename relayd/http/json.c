@@ -81,7 +81,7 @@ json_add_bool(struct buf *b, const char *name, bool is)
 }
 
 /* With 17 digits, so that each double is the same when it is read. */
-void
+static void
 json_add_real(struct buf *b, const char *name, double n)
 {
 	char text[64];

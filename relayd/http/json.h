@@ -24,7 +24,6 @@ void json_close(struct buf *b, char bracket);
 /* Names are constant and not escaped. Bytes of TEXT that are not UTF-8 become
  * U+FFFD. */
 void json_add_number(struct buf *b, const char *name, uint64_t n);
-void json_add_real(struct buf *b, const char *name, double n);
 void json_add_bool(struct buf *b, const char *name, bool is);
 void json_add_string(struct buf *b, const char *name, const char *text);
 /* Seconds with three decimals. */

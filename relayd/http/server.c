@@ -310,8 +310,8 @@ header(struct evhttp_request *r, const char *name, const char *value)
 	    evhttp_request_get_output_headers(r), name, value);
 }
 
-void
-server_headers(struct evhttp_request *r, const char *type)
+static void
+add_headers(struct evhttp_request *r, const char *type)
 {
 	header(r, "Content-Type", type);
 	header(r, "X-Content-Type-Options", "nosniff");
@@ -327,7 +327,7 @@ server_answer(struct evhttp_request *r, int code, const char *type,
 	struct evbuffer *out = evbuffer_new();
 	char length[24];
 
-	server_headers(r, type);
+	add_headers(r, type);
 	snprintf(length, sizeof(length), "%zu", n);
 	header(r, "Content-Length", length);
 	if (out != NULL && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
@@ -451,7 +451,7 @@ server_begin_events(
 	s->n_listeners++;
 	evhttp_connection_set_closecb(
 	    evhttp_request_get_connection(r), on_closed, c);
-	server_headers(r, "text/event-stream");
+	add_headers(r, "text/event-stream");
 	evhttp_send_reply_start(r, 200, NULL);
 	bufferevent_set_timeouts(c->bev, NULL, NULL);
 	send_chunk(c, p, n);

@@ -50,9 +50,6 @@ enum status server_create(struct server **out, struct event_base *base,
  * fine. */
 void server_destroy(struct server *s);
 
-/* The headers that all answers have. */
-void server_headers(struct evhttp_request *r, const char *type);
-
 /* Answer R with N bytes at BODY. R must not be used afterwards. */
 void server_answer(struct evhttp_request *r, int code, const char *type,
     const void *body, size_t n);

@@ -59,8 +59,9 @@ show_rate(char *text, size_t n, double rate)
 	snprintf(text, n, "%.*f %s/s", u == 0 ? 0 : 1, rate, units[u]);
 }
 
-void
-service_line(char *text, size_t n, const struct service_figures *f,
+/* The status line. LOST: packets since the start; RATE: bytes/s. */
+static void
+format_line(char *text, size_t n, const struct service_figures *f,
     uint64_t lost, double rate)
 {
 	char shown[32];
@@ -100,7 +101,7 @@ new_status(struct service *s)
 	char text[sizeof(s->status)];
 
 	s->config.figures(&f, s->config.arg);
-	service_line(text, sizeof(text), &f, stats_sum_lost(),
+	format_line(text, sizeof(text), &f, stats_sum_lost(),
 	    measure_rate(s, stats_sum(STAT_received_tcp_bytes) +
 				stats_sum(STAT_received_udp_bytes)));
 	if (strcmp(text, s->status) == 0)

@@ -28,11 +28,6 @@ struct service_figures {
 	uint64_t held; /* bytes of packets in memory */
 };
 
-/* Format the status line, without a newline; N is the size of TEXT. LOST:
- * packets lost since the start; RATE: bytes/s received. */
-void service_line(char *text, size_t n, const struct service_figures *f,
-    uint64_t lost, double rate);
-
 struct service_config {
 	/* Has every loop turned since the last call? For the watchdog only. */
 	bool (*is_alive)(void *arg);
