@@ -208,73 +208,37 @@ anon_destroy(struct anon *a)
 	free(a);
 }
 
-/* Are there exactly ANON_KEY_LEN bytes? A read of a regular file may be cut
- * short. */
-static bool
-read_all(int fd, uint8_t key[ANON_KEY_LEN])
-{
-	uint8_t more;
-	size_t have = 0;
-
-	while (have < ANON_KEY_LEN) {
-		const ssize_t n = read(fd, key + have, ANON_KEY_LEN - have);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			if (n == 0)
-				errno = 0;
-			return false;
-		}
-		have += (size_t)n;
-	}
-	errno = 0;
-	return read(fd, &more, 1) == 0;
-}
-
-static enum status
-read_key(int fd, uint8_t key[ANON_KEY_LEN], const char **why)
-{
-	struct stat st;
-
-	*why = "cannot read the key";
-	if (fstat(fd, &st) != 0)
-		return E_IO;
-	errno = 0;
-	if (!S_ISREG(st.st_mode)) {
-		*why = "not a regular file";
-		return E_REFUSED;
-	}
-	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
-		*why = "accessible to others (use chmod 600)";
-		return E_REFUSED;
-	}
-	if (st.st_size == ANON_KEY_LEN && read_all(fd, key))
-		return OK;
-	if (errno != 0)
-		return E_IO;
-	*why = "not exactly 32 bytes";
-	return E_REFUSED;
-}
-
 enum status
 anon_read_key(const char *file, uint8_t key[ANON_KEY_LEN], const char **why)
 {
 	/* neither wait for a FIFO nor make a terminal ours */
 	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	enum status st;
-	int saved;
+	uint8_t bytes[ANON_KEY_LEN + 1];
+	struct stat st;
+	ssize_t n = -1;
+	int error;
 
 	memset(key, 0, ANON_KEY_LEN);
-	if (fd < 0) {
-		*why = "cannot open the key";
+	*why = "cannot open the key";
+	if (fd < 0)
 		return E_IO;
+	*why = "cannot read the key";
+	errno = 0;
+	if (fstat(fd, &st) == 0) {
+		if (!S_ISREG(st.st_mode))
+			*why = "not a regular file";
+		else if (st.st_mode & (S_IRWXG | S_IRWXO))
+			*why = "accessible to others (use chmod 600)";
+		else if ((n = read(fd, bytes, sizeof(bytes))) >= 0)
+			*why = "not exactly 32 bytes";
 	}
-	st = read_key(fd, key, why);
-	saved = errno;
-	if (st != OK)
-		explicit_bzero(key, ANON_KEY_LEN);
+	error = errno;
+	if (n == ANON_KEY_LEN)
+		memcpy(key, bytes, ANON_KEY_LEN);
+	explicit_bzero(bytes, sizeof(bytes));
 	(void)close(fd);
-	errno = saved;
-	return st;
+	errno = error;
+	if (n == ANON_KEY_LEN)
+		return OK;
+	return error != 0 ? E_IO : E_REFUSED;
 }

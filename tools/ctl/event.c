@@ -131,7 +131,7 @@ static const char *const told[] = { "time", "id", "host", "name", "event",
 static bool
 is_told(const char *name)
 {
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(told); i++)
 		if (strcmp(name, told[i]) == 0)
 			return true;
 	return false;

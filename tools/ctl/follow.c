@@ -59,22 +59,12 @@ take_bytes(const char *p, size_t n, void *arg)
 	return event_stream_take(&f->stream, p, n, show_event, f);
 }
 
-static void
-start_stream_again(struct follower *f)
-{
-	char id[EVENT_ID_MAX];
-
-	memcpy(id, f->stream.id, sizeof(id));
-	event_stream_free(&f->stream);
-	memcpy(f->stream.id, id, sizeof(id));
-}
-
 /* Follow until the end; CTL_OK: all requested events were shown. */
 static int
 follow(struct follower *f)
 {
 	struct ctl *c = f->c;
-	char path[64];
+	char path[64], id[EVENT_ID_MAX];
 	enum status st;
 
 	for (;;) {
@@ -91,7 +81,10 @@ follow(struct follower *f)
 			return ctl_fail_fetch(c);
 		fprintf(stderr, "tracepulse: lost the connection to the relay; "
 				"trying again\n");
-		start_stream_again(f);
+		/* Only the id of the last event stays. */
+		memcpy(id, f->stream.id, sizeof(id));
+		event_stream_free(&f->stream);
+		memcpy(f->stream.id, id, sizeof(id));
 		sleep(AGAIN_AFTER_S);
 	}
 }

@@ -119,18 +119,6 @@ pick_one(const struct ctl *c, const struct sessions *s, const char *text,
 			 text_escape(escaped, sizeof(escaped), text));
 }
 
-/* Select all sessions of the host that the user named. */
-static int
-pick_all(const struct ctl *c, const struct sessions *s, struct picked *p)
-{
-	char host[512];
-
-	return pick_like(s, "*", p)
-		   ? CTL_OK
-		   : ctl_fail("host %s has no live session",
-			 text_escape(host, sizeof(host), c->options.host));
-}
-
 static bool
 has_application(const struct sessions *s, const struct session *one)
 {
@@ -183,13 +171,16 @@ pick_sessions(const struct ctl *c, const struct sessions *s, struct picked *out)
 {
 	char *const *operands = c->options.operands;
 	int status = CTL_OK;
+	char host[512];
 
 	*out = (struct picked){ .all = ctl_memory(
 				    calloc(s->n + 1, sizeof(*out->all))) };
 	for (size_t i = 0; i < c->options.n_operands && status == CTL_OK; i++)
 		status = pick_one(c, s, operands[i], out);
-	if (c->options.n_operands == 0)
-		status = pick_all(c, s, out);
+	/* Without operands: all sessions of the host that the user named. */
+	if (c->options.n_operands == 0 && !pick_like(s, "*", out))
+		status = ctl_fail("host %s has no live session",
+		    text_escape(host, sizeof(host), c->options.host));
 	if (status == CTL_OK)
 		look_for_applications(s, out);
 	return status;

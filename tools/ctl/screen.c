@@ -53,36 +53,25 @@ leave(void)
 }
 
 static void
-on_end(int number)
+on_signal(int number)
 {
-	is_over = 1;
-}
-
-static void
-on_stop(int number)
-{
-	is_stopping = 1;
-}
-
-static void
-on_size(int number)
-{
-	/* poll(2) returns, and the next display has the new size. */
+	/* After SIGWINCH poll(2) returns, and the next display has the new
+	 * size. */
+	if (number == SIGTSTP)
+		is_stopping = 1;
+	else if (number != SIGWINCH)
+		is_over = 1;
 }
 
 static void
 catch_signals(void)
 {
-	struct sigaction a = { .sa_handler = on_end };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT,
+		SIGTSTP, SIGWINCH };
+	const struct sigaction a = { .sa_handler = on_signal };
 
-	sigaction(SIGINT, &a, NULL);
-	sigaction(SIGTERM, &a, NULL);
-	sigaction(SIGHUP, &a, NULL);
-	sigaction(SIGQUIT, &a, NULL);
-	a.sa_handler = on_stop;
-	sigaction(SIGTSTP, &a, NULL);
-	a.sa_handler = on_size;
-	sigaction(SIGWINCH, &a, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaction(numbers[i], &a, NULL);
 }
 
 enum status
@@ -162,7 +151,7 @@ decode_key(const char *s, size_t n)
 
 	if (s[0] != '\033')
 		return (unsigned char)s[0];
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (strlen(keys[i].bytes) == n &&
 		    memcmp(keys[i].bytes, s, n) == 0)
 			return keys[i].key;

@@ -76,18 +76,6 @@ print_stored(struct ctl *c, const json_t *all)
 	return check_answer(c, &a);
 }
 
-static int
-print_stored_names(const json_t *all)
-{
-	struct answer a = { 0 };
-	const json_t *list = answer_array(&a, all, "stored"), *j;
-	size_t i;
-
-	json_array_foreach(list, i, j) ctl_print_name(
-	    answer_text(&a, j, "host"), answer_text(&a, j, "session"));
-	return CTL_OK;
-}
-
 /* Fetch the stored traces; NAME and TEXT: "host" or "path", and its value. */
 static enum status
 load_stored(
@@ -120,16 +108,22 @@ stored_is_gone(const struct ctl *c, const char *path)
 int
 command_stored(struct ctl *c)
 {
+	struct answer a = { 0 };
+	int status = CTL_OK;
+	const json_t *j;
 	json_t *all;
-	int status;
+	size_t i;
 
 	if (load_stored(c, "host", c->options.host, &all) != OK)
 		return ctl_fail_fetch(c);
 	if (c->options.json)
 		status = ctl_print_json(c, all);
+	else if (!c->options.names)
+		status = print_stored(c, all);
 	else
-		status = c->options.names ? print_stored_names(all)
-					  : print_stored(c, all);
+		json_array_foreach(answer_array(&a, all, "stored"), i, j)
+		    ctl_print_name(answer_text(&a, j, "host"),
+			answer_text(&a, j, "session"));
 	json_decref(all);
 	return status;
 }
