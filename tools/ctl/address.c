@@ -28,27 +28,24 @@ take_part(CURLU *u, CURLUPart which, char *out, size_t n)
 	return len < n;
 }
 
-static bool
-is_of_this_machine(const char *host)
+bool
+address_is_loopback(const char *host)
 {
 	struct in6_addr six;
 	struct in_addr four;
-	char name[ADDRESS_HOST_MAX] = "";
 
-	if (strcasecmp(host, "localhost") == 0)
-		return true;
 	if (inet_pton(AF_INET, host, &four) == 1)
-		return ntohl(four.s_addr) >> 24 == 127;
+		return ntohl(four.s_addr) >> 24 == IN_LOOPBACKNET;
 	if (inet_pton(AF_INET6, host, &six) == 1)
 		return IN6_IS_ADDR_LOOPBACK(&six);
-	return gethostname(name, sizeof(name) - 1) == 0 &&
-	       strcasecmp(host, name) == 0;
+	return strcasecmp(host, "localhost") == 0;
 }
 
 static enum status
 take_url(struct address *a, CURLU *u, bool is_short, const char **why)
 {
 	char scheme[16], port[8], path[256], host[ADDRESS_HOST_MAX];
+	char own[ADDRESS_HOST_MAX] = "";
 	size_t n;
 	int len;
 
@@ -76,7 +73,9 @@ take_url(struct address *a, CURLU *u, bool is_short, const char **why)
 		    a->host, sizeof(a->host), "%.*s", (int)n - 2, host + 1);
 	else
 		memcpy(a->host, host, n + 1);
-	a->is_local = is_of_this_machine(a->host);
+	a->is_local = address_is_loopback(a->host) ||
+		      (gethostname(own, sizeof(own) - 1) == 0 &&
+			  strcasecmp(a->host, own) == 0);
 	return OK;
 }
 

@@ -26,6 +26,9 @@ struct address {
 enum status address_parse(
     struct address *a, const char *text, const char **why) MUST_CHECK;
 
+/* Is HOST a loopback address, or "localhost"? */
+bool address_is_loopback(const char *host);
+
 /* A Unix socket of this machine. E_MALFORMED: the path is empty or too long. */
 enum status address_unix(struct address *a, const char *path) MUST_CHECK;
 

@@ -64,6 +64,16 @@ ctl_text(const char *fmt, ...)
 	return ctl_memory(text);
 }
 
+bool
+ctl_is_called(const char *text, const char *host, const char *name)
+{
+	const size_t n = strlen(host);
+
+	return strcmp(text, name) == 0 ||
+	       (strncmp(text, host, n) == 0 && text[n] == '/' &&
+		   strcmp(text + n + 1, name) == 0);
+}
+
 void
 ctl_print_name(const char *host, const char *name)
 {

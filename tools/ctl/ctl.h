@@ -4,6 +4,7 @@
 #define TOOLS_CTL_CTL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "common/compiler.h"
 #include "tools/ctl/fetch.h"
@@ -40,6 +41,8 @@ void *ctl_memory(void *p);
 /* Format as printf(3), into memory that the caller frees. */
 char *ctl_text(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
+/* Is TEXT NAME or HOST/NAME? */
+bool ctl_is_called(const char *text, const char *host, const char *name);
 /* Print a line HOST/NAME for scripts and completions, but no name that must be
  * escaped: nobody could type it. */
 void ctl_print_name(const char *host, const char *name);

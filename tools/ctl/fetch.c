@@ -13,7 +13,6 @@
 
 #include "common/buf.h"
 #include "tools/ctl/ctl.h"
-#include "tools/ctl/text.h"
 
 /* 7.85; before, the protocols were bits. */
 #if LIBCURL_VERSION_NUM < 0x075500
@@ -82,6 +81,10 @@ static void PRINTF_LIKE(2, 3) set_error(struct fetch *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(f->error, sizeof(f->error), fmt, ap);
 	va_end(ap);
+	/* It may have bytes of the server. */
+	for (char *p = f->error; *p != '\0'; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
 }
 
 const char *
@@ -254,7 +257,6 @@ failed(struct fetch *f, CURLcode code)
 	else
 		set_error(f, "%s: %s", where(f),
 		    f->why[0] != '\0' ? f->why : curl_easy_strerror(code));
-	text_make_plain(f->error);
 	return E_IO;
 }
 
@@ -307,7 +309,6 @@ refused(struct fetch *f, long code)
 		set_error(
 		    f, "%s: another program answers here: %ld", where(f), code);
 	json_decref(j);
-	text_make_plain(f->error);
 	return code == 404 ? E_NOENT : E_REFUSED;
 }
 
@@ -334,7 +335,6 @@ fetch_json(struct fetch *f, const char *path, bool is_post, json_t **out)
 		return OK;
 	set_error(f, "%s: another program answers here, not a relay: %s",
 	    where(f), why.text);
-	text_make_plain(f->error);
 	return E_MALFORMED;
 }
 

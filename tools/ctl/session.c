@@ -114,13 +114,10 @@ sessions_free(struct sessions *s)
 bool
 session_is_called(const struct session *s, const char *text)
 {
-	const size_t n = strlen(s->host);
 	uint64_t id;
 
-	return strcmp(text, s->name) == 0 ||
-	       (parse_u64(text, 0, UINT64_MAX, &id) == OK && id == s->id) ||
-	       (strncmp(text, s->host, n) == 0 && text[n] == '/' &&
-		   strcmp(text + n + 1, s->name) == 0);
+	return ctl_is_called(text, s->host, s->name) ||
+	       (parse_u64(text, 0, UINT64_MAX, &id) == OK && id == s->id);
 }
 
 /* List the sessions of that name on standard error. */

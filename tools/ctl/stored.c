@@ -208,19 +208,6 @@ command_vacuum(struct ctl *c)
 	return status;
 }
 
-static bool
-is_stored_as(struct answer *a, const json_t *j, const char *text)
-{
-	const char *host = answer_text(a, j, "host");
-	const char *name = answer_text(a, j, "session");
-	const size_t n = strlen(host);
-
-	return strcmp(text, answer_text(a, j, "path")) == 0 ||
-	       strcmp(text, name) == 0 ||
-	       (strncmp(text, host, n) == 0 && text[n] == '/' &&
-		   strcmp(text + n + 1, name) == 0);
-}
-
 /* The traces that TEXT names, as a new array. */
 static json_t *
 choose_stored(struct answer *a, const json_t *all, const char *text)
@@ -229,8 +216,13 @@ choose_stored(struct answer *a, const json_t *all, const char *text)
 	json_t *chosen = json_array(), *j;
 	size_t i;
 
-	json_array_foreach(list, i, j) if (is_stored_as(a, j, text))(void)
-	    json_array_append(chosen, j);
+	json_array_foreach(list, i, j)
+	{
+		if (strcmp(text, answer_text(a, j, "path")) == 0 ||
+		    ctl_is_called(text, answer_text(a, j, "host"),
+			answer_text(a, j, "session")))
+			(void)json_array_append(chosen, j);
+	}
 	return chosen;
 }
 

@@ -73,14 +73,6 @@ text_escaped(const char *s)
 	return ctl_memory(realloc(out, strlen(out) + 1));
 }
 
-void
-text_make_plain(char *s)
-{
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f)
-			*s = '?';
-}
-
 static unsigned
 columns_of(uint32_t c)
 {

@@ -21,9 +21,6 @@
 char *text_escape(char *out, size_t n, const char *s);
 /* The same, in memory that the caller frees. */
 char *text_escaped(const char *s);
-/* Replace control bytes of S by question marks. */
-void text_make_plain(char *s);
-
 /* Columns of S, a result of text_escape(), on a terminal. */
 unsigned text_width(const char *s);
 /* The number of bytes at the start of S that take at most COLUMNS. */

@@ -17,16 +17,6 @@
 
 #define VIEWER "babeltrace2"
 
-static bool
-is_loopback(const char *host)
-{
-	struct in_addr four;
-
-	if (inet_pton(AF_INET, host, &four) == 1)
-		return ntohl(four.s_addr) >> 24 == 127;
-	return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
-}
-
 /* Is HOST an IPv4 address of this machine? */
 static bool
 is_own(const char *host)
@@ -63,14 +53,14 @@ watch_url(char out[WATCH_URL_MAX], const struct address *a, const char *listens,
 		return E_NOENT;
 	*why = "the relay accepts viewers on its own machine only (see its "
 	       "option --live-port)";
-	if (!a->is_local && is_loopback(listens))
+	if (!a->is_local && address_is_loopback(listens))
 		return E_REFUSED;
 	/* Through a tunnel a remote relay seems to be local. */
 	*why = "the relay listens for viewers on an address that is not "
 	       "this machine's: name its machine by --url";
 	if (a->is_local && !is_any(listens) && listens[0] != '\0') {
-		if (strchr(listens, ':') == NULL && !is_loopback(listens) &&
-		    !is_own(listens))
+		if (strchr(listens, ':') == NULL &&
+		    !address_is_loopback(listens) && !is_own(listens))
 			return E_REFUSED;
 		host = listens;
 	}
