@@ -575,6 +575,30 @@ def a_machine_of_many_cpus():
             sock.close()
 
 
+class TooLarge(Agent):
+    """An agent with so many CPUs that ports of five digits fit in no message."""
+
+    @staticmethod
+    def named(ports):
+        return ports + [1] * (1600 - len(ports))
+
+
+def a_machine_of_too_many_cpus():
+    """Its session ends, and reach goes on."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2000:
+        print("SKIP a_machine_of_too_many_cpus: too few descriptors")
+        return
+    with guests() as g:
+        g.connect("web1", TooLarge())
+        port = g.reach("web1")
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+            sock.sendall(part("agent", "host2agent")[:-12])
+            equal(read_all(sock, 1), b"", "an answer")
+        wait_until("the reason", lambda: "too many CPUs" in
+                   g.log(g.children[-1]))
+        wait_until("ready", lambda: g.states()["web1"][0] == "ready")
+
+
 class BadBroker:
     """Sends SAYS to each connection, then BEHIND again and again."""
 
@@ -647,7 +671,8 @@ CASES = (limits_of_time, an_agent_that_does_not_read, a_channel_that_is_not_read
          more_than_there_is_room_for, answers_that_nobody_takes,
          names_of_hosts, a_port_of_reach_is_used_once, tokens_of_their_own,
          lists_that_are_none, a_flood_of_one_host, names_that_are_none,
-         a_machine_of_many_cpus, any_frames, any_frames_for_record)
+         a_machine_of_many_cpus, a_machine_of_too_many_cpus, any_frames,
+         any_frames_for_record)
 
 if __name__ == "__main__":
     run(CASES, at_once=3)
