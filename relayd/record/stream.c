@@ -60,27 +60,20 @@ stream_log_file(struct stream *t, struct tracefile *tf, struct chunk *c,
 	return st;
 }
 
-static void
-wake(struct shard *sh, uint64_t bits, const void *source)
-{
-	if (bits != 0)
-		sh->config.notifier->wake(sh->config.notifier, bits, source);
-}
-
-void
-stream_wake_log(struct shard *sh, struct packet_log *log)
-{
-	wake(sh, waiters_take(&log->waiters), log);
-}
-
 void
 stream_wake(struct stream *t)
 {
+	struct live_notifier *notifier = notifier_of(t);
+	const void *source = t->log != NULL ? (const void *)t->log
+					    : t->metadata;
+	uint64_t workers = 0;
+
 	if (t->log != NULL)
-		stream_wake_log(shard_of(t), t->log);
+		workers = waiters_take(&t->log->waiters);
 	else if (t->metadata != NULL)
-		wake(shard_of(t), waiters_take(&t->metadata->waiters),
-		    t->metadata);
+		workers = waiters_take(&t->metadata->waiters);
+	if (workers != 0)
+		notifier->wake(notifier, workers, source);
 }
 
 /* Viewers can see a stream only if it has logs, as those of live sessions do.

@@ -107,9 +107,8 @@ void stream_forget_chunk(struct stream *t, const struct chunk *c);
  * viewers read. */
 enum status stream_log_file(struct stream *t, struct tracefile *tf,
     struct chunk *c, struct chunk_family *f) MUST_CHECK;
-/* Wake the viewers that wait for this stream, or for this log. */
+/* Wake the viewers that wait for this stream. */
 void stream_wake(struct stream *t);
-void stream_wake_log(struct shard *sh, struct packet_log *log);
 
 /* A peer asks whether its data is present: session_end_pending(). */
 void stream_is_asked(struct stream *t);
