@@ -92,13 +92,11 @@ ask_everything(struct dialog *d)
 	    RELAY_CMD_data_pending, 7, 3);
 	relay_request_close_chunk(dialog_ask(d, RELAY_CMD_close_trace_chunk, 5),
 	    0, 9, (struct relay_optional){ 0 });
-	relay_request_id(dialog_ask(d, RELAY_CMD_trace_chunk_exists, 6),
-	    RELAY_CMD_trace_chunk_exists, 0);
-	relay_request_id(dialog_ask(d, RELAY_CMD_get_configuration, 7),
+	relay_request_id(dialog_ask(d, RELAY_CMD_get_configuration, 6),
 	    RELAY_CMD_get_configuration, 1);
-	relay_request_id(dialog_ask(d, RELAY_CMD_udp_status, 8),
+	relay_request_id(dialog_ask(d, RELAY_CMD_udp_status, 7),
 	    RELAY_CMD_udp_status, UDP_STATUS_ALL);
-	udp_open_request(dialog_ask(d, RELAY_CMD_udp_open, 9),
+	udp_open_request(dialog_ask(d, RELAY_CMD_udp_open, 8),
 	    &(struct udp_open){ .version = 1 });
 }
 
@@ -113,7 +111,6 @@ answer_everything(struct dialog *d, struct buf *b)
 	buf_u32(b, RELAY_OK);
 	buf_u32(b, 1);
 	relay_reply_close_chunk(b, RELAY_OK, "h/s-date");
-	relay_reply_exists(b, RELAY_OK, true);
 	relay_reply_configuration(b, RELAY_OK, RELAY_CONFIG_UDP);
 	udp_status_head(b, RELAY_OK, 1);
 	udp_status_put(b, &s);
@@ -133,7 +130,6 @@ static const struct {
 	{ RELAY_CMD_send_index, 0, "", 4 },
 	{ RELAY_CMD_data_pending, 1, "", 4 },
 	{ RELAY_CMD_close_trace_chunk, 0, "h/s-date", 17 },
-	{ RELAY_CMD_trace_chunk_exists, 1, "", 5 },
 	{ RELAY_CMD_get_configuration, RELAY_CONFIG_UDP, "", 12 },
 	{ RELAY_CMD_udp_status, 0, "", 8 + 36 + 32 },
 	{ RELAY_CMD_udp_open, 0, "", 44 },

@@ -337,25 +337,18 @@ interface_close(struct interface *i)
 	free(i);
 }
 
-/* Does the interface still exist? False: errno. */
-static bool
-exists(const struct interface *i)
-{
-	struct ifreq r = { .ifr_ifindex = i->number };
-
-	return ioctl(i->fd, SIOCGIFNAME, &r) == 0;
-}
-
 /* An interface that goes down may come up again; the kernel reports once that
  * it is down, and never that it was removed. */
 static int
 nothing_came(struct interface *i)
 {
+	struct ifreq r = { .ifr_ifindex = i->number };
+
 	if (errno == ENETDOWN)
 		i->is_down = true;
 	else if (errno != EAGAIN)
 		return -1;
-	return !i->is_down || exists(i) ? 0 : -1;
+	return !i->is_down || ioctl(i->fd, SIOCGIFNAME, &r) == 0 ? 0 : -1;
 }
 
 /* 1: a batch was read; 0: nothing now; -1: errno. */

@@ -338,12 +338,16 @@ next_live(struct source *s, struct source_wait *wait)
 	}
 }
 
-/* Filter packets of files; the kernel filters live ones. */
+/* Describe the packet, and filter those of files: the kernel filters live ones.
+ * SOURCE_NOTHING: skip the packet. */
 static enum source_got
-filter(struct source *s)
+describe_packet(struct source *s, struct record *record, const uint8_t **bytes)
 {
 	int passes = 1;
 
+	if (!packet_describe(s->packet, record, bytes) ||
+	    (s->drops_outgoing && record->direction == DIRECTION_OUTGOING))
+		return SOURCE_NOTHING;
 	if (s->filter != NULL && !s->is_live)
 		passes = trace_apply_filter(s->filter, s->packet);
 	if (passes >= 0)
@@ -351,16 +355,6 @@ filter(struct source *s)
 	snprintf(s->error, sizeof(s->error),
 	    "%s: the filter does not apply to this link type", s->uri);
 	return SOURCE_FAILED;
-}
-
-/* SOURCE_NOTHING: skip the packet. */
-static enum source_got
-describe_packet(struct source *s, struct record *record, const uint8_t **bytes)
-{
-	if (!packet_describe(s->packet, record, bytes) ||
-	    (s->drops_outgoing && record->direction == DIRECTION_OUTGOING))
-		return SOURCE_NOTHING;
-	return filter(s);
 }
 
 enum source_got

@@ -101,10 +101,6 @@ take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
 	case RELAY_CMD_udp_status:
 		take_udp_status(r, out);
 		break;
-	case RELAY_CMD_trace_chunk_exists:
-		out->code = reader_u32(r);
-		out->value = reader_u8(r);
-		break;
 	default:
 		out->code = reader_u32(r);
 	}

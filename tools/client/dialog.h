@@ -36,8 +36,8 @@ struct dialog_reply {
 	uint64_t at_ns; /* when the request was made, clock_now_ns() */
 	uint32_t code;	/* of enum relay_code; RELAY_OK if the reply has none */
 	/* VERSION: the relay's minor. CREATE_SESSION: its id. ADD_STREAM: the
-	 * handle. GET_CONFIGURATION: flags. (END_)DATA_PENDING: the answer.
-	 * TRACE_CHUNK_EXISTS: 0 or 1. */
+	 * handle. GET_CONFIGURATION: flags. (END_)DATA_PENDING: the
+	 * answer. */
 	uint64_t value;
 	struct span path;   /* CREATE_SESSION, CLOSE_TRACE_CHUNK; not ended by
 			       a NUL; valid until the next call */
