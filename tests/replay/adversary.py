@@ -263,44 +263,35 @@ def full_sockets_at_the_end(daemon):
     return jets, repeated
 
 
+def of_many_sessions(daemon, sessions, n, is_ring=True):
+    """N packets of each, whose records are there; in a ring each packet is a
+    file."""
+    jets = []
+    for i in range(sessions):
+        s = relay.Session(daemon, f"one{i}")
+        stream = s.add("ring", size=2, count=2) if is_ring else s.stream
+        send_all(s.control, records(stream, range(n)))
+        jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
+    return jets, repeated
+
+
 @flood()
 def many_rings(daemon):
     """As ring_of_tiny_files, on many sessions: as much as may wait."""
-    jets, datas = [], []
-    n = size(20_000, 2000)
-    for i in range(size(20, 8)):
-        s = relay.Session(daemon, f"ring{i}")
-        stream = s.add("ring", size=2, count=2)
-        send_all(s.control, records(stream, range(n)))
-        jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
-        datas.append(s.data)
-    return jets, repeated
+    return of_many_sessions(daemon, size(20, 8), size(20_000, 2000))
 
 
 @flood("--sync=packet")
 def synced_packets(daemon):
-    """--sync=packet: 12 sessions whose packets come as fast as they are
-    written; each has to be on the disk."""
-    jets = []
-    n = size(2000, 400)
-    for i in range(12):
-        s = relay.Session(daemon, f"synced{i}")
-        send_all(s.control, records(s.stream, range(n)))
-        jets.append(Jet(s.data.sock, packets(s.stream, range(n)), once=True))
-    return jets, repeated
+    """Packets that come as fast as they are written; each has to be on the
+    disk."""
+    return of_many_sessions(daemon, 12, size(2000, 400), is_ring=False)
 
 
 @flood("--sync=packet")
 def synced_files(daemon):
     """The same, where each packet is a file of its own."""
-    jets = []
-    n = size(2000, 200)
-    for i in range(12):
-        s = relay.Session(daemon, f"synced{i}")
-        stream = s.add("ring", size=2, count=2)
-        send_all(s.control, records(stream, range(n)))
-        jets.append(Jet(s.data.sock, packets(stream, range(n)), once=True))
-    return jets, repeated
+    return of_many_sessions(daemon, 12, size(2000, 200))
 
 
 @flood("--max-memory", "32M")

@@ -284,9 +284,8 @@ def viewers():
 def pages():
     """Sessions in pages, of a host, with names that would end a label."""
     with relay.Daemon("--metrics-per-session", workers=3) as daemon:
-        all_of = [daemon.control() for _ in range(25)]
+        all_of = [daemon.peer() for _ in range(25)]
         for i, c in enumerate(all_of):
-            c.version()
             c.create_session(name=f"s{i}", host="ab"[i % 2],
                              uuid=bytes([i + 1]) * 16)
         seen, after = [], 0
@@ -313,7 +312,7 @@ def names():
         for i, name in enumerate((b'<img src=x onerror=1>"q\\', "\u00e9".encode())):
             c = daemon.peer()
             c.create_session(name=name, host="h", uuid=bytes([i + 1]) * 16)
-            daemon.kept = getattr(daemon, "kept", []) + [c]
+            daemon.kept.append(c)
         shown = {s["name"] for s in ask(daemon, "/api/v1/sessions")["sessions"]}
         equal(shown, {'<img src=x onerror=1>"q\\', "\u00e9"}, "names")
         wait_until("the label", lambda: 'session="<img src=x onerror=1>\\"q\\\\"'
@@ -378,9 +377,8 @@ def costs():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     with relay.Daemon() as daemon:
-        all_of = [daemon.control() for _ in range(1000)]
+        all_of = [daemon.peer() for _ in range(1000)]
         for i, c in enumerate(all_of):
-            c.version()
             c.create_session(name=f"session-{i}", host="some.example",
                              uuid=(i + 1).to_bytes(2, "big") * 8)
         for path in ("/metrics", "/api/v1/sessions?limit=1000", "/"):
@@ -558,8 +556,7 @@ def default_port():
     """The default port may be in use; one that was asked for must not be."""
     with relay.Daemon() as first:
         port = first.http_port
-        second = relay.Daemon("--http=none")
-        with second:
+        with relay.Daemon("--http=none") as second:
             check(not (second.rundir / "relayd/http.port").exists(), "none")
         try:
             relay.Daemon(f"--http=tcp://127.0.0.1:{port}")
