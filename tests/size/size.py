@@ -134,7 +134,9 @@ def reach(source, daemon, compiler):
         for job in jobs:
             nodes, edges = job.result()
             for node, place in nodes:
-                defined[node] = place
+                # A call gives the place of the declaration.
+                if ".c:" in place or node not in defined:
+                    defined[node] = place
             for caller, called in edges:
                 calls[caller].add(called)
     for root in ROOTS:
