@@ -112,20 +112,20 @@ placement_claim(struct placement *p, struct placement_key *key)
 void
 placement_release(struct placement *p, const struct placement_key *key)
 {
-	struct placed *s;
+	struct placed *s, *found = NULL;
 
 	list_each (s, &p->sessions, struct placed, node) {
-		if (s->key.worker != key->worker ||
-		    !peer_host_is_same(&s->key.host, &key->host) ||
-		    (key->has_peer_id && !has_same_ids(&s->key, key)))
-			continue;
-		assert(p->load[key->worker] > 0);
-		p->load[key->worker]--;
-		list_del(&s->node);
-		free(s);
-		return;
+		if (s->key.worker == key->worker &&
+		    peer_host_is_same(&s->key.host, &key->host) &&
+		    (!key->has_peer_id || has_same_ids(&s->key, key))) {
+			found = s;
+			break;
+		}
 	}
-	assert(!"the session was placed");
+	assert(found != NULL && p->load[key->worker] > 0);
+	p->load[key->worker]--;
+	list_del(&found->node);
+	free(found);
 }
 
 unsigned

@@ -76,7 +76,7 @@ options_where(const struct origin *from, char *out, size_t n)
 enum status
 options_refuse(const char *fmt, ...)
 {
-	char text[LOG_LINE_MAX], where[PATH_MAX + 16];
+	char text[LOG_LINE_MAX], where[OPTION_TEXT_MAX + 2];
 	va_list ap;
 
 	va_start(ap, fmt);
