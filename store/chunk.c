@@ -212,7 +212,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 
 	if (!is_known && c->n_tops >= CHUNK_TOPS_MAX) {
 		log_peer(LOG_WARN,
-		    CHUNK_FMT ": %s: refused: it has %u top-level folders",
+		    CHUNK_FMT ": folder %s refused: the chunk has %u top-level "
+			      "folders already",
 		    CHUNK_ARGS(c), path->s, c->n_tops);
 		return E_LIMIT;
 	}
@@ -231,8 +232,8 @@ chunk_add_stream(struct chunk *c, const struct relpath *path,
 		if (st != E_NOSPC ||
 		    log_ratelimit(&c->dir->store->last_full_log, LOG_AGAIN_NS))
 			log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
-			    "%s/%s: create folder", session_dir_text(c->dir),
-			    path->s);
+			    "%s/%s: cannot create the folder",
+			    session_dir_text(c->dir), path->s);
 		return st;
 	}
 	/* Remember the name only now: if something else had it, the chunk must
@@ -268,7 +269,7 @@ chunk_new_folder(struct chunk *c, const struct relpath *path)
 			st = dir_create_path(chunk_fd(c), path->s);
 	} while (st == E_NOSPC && reserve_release(&c->dir->output->reserve));
 	if (st != OK && st != E_EXISTS)
-		log_peer_errno(LOG_ERROR, "%s/%s: create folder",
+		log_peer_errno(LOG_ERROR, "%s/%s: cannot create the folder",
 		    session_dir_text(c->dir), path->s);
 	return st;
 }
@@ -326,7 +327,7 @@ chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 	if (st == E_NOMEM)
 		errno = ENOMEM;
 	if (st != OK)
-		log_peer_errno(LOG_ERROR, "%s/%s: open folder",
+		log_peer_errno(LOG_ERROR, "%s/%s: cannot open the folder",
 		    session_dir_text(c->dir), f->path->s);
 	*out = st == OK ? folder_get(f->folder) : NULL;
 	return st;
@@ -452,8 +453,8 @@ delete_file(const struct chunk *c, const char *path, uint64_t *bytes)
 	if (st == OK && bytes != NULL)
 		*bytes += n;
 	if (st != OK && st != E_NOENT)
-		log_peer_errno(
-		    LOG_WARN, CHUNK_FMT ": %s: unlink", CHUNK_ARGS(c), path);
+		log_peer_errno(LOG_WARN, CHUNK_FMT ": cannot remove %s",
+		    CHUNK_ARGS(c), path);
 }
 
 void
@@ -558,8 +559,8 @@ remove_own_folder(struct chunk *c)
 		st = OK;
 	}
 	if (st == OK && dir_remove(c->dir->fd, name) != OK)
-		log_peer_errno(
-		    LOG_INFO, CHUNK_FMT ": %s: kept", CHUNK_ARGS(c), name);
+		log_peer_errno(LOG_INFO, CHUNK_FMT ": cannot remove %s",
+		    CHUNK_ARGS(c), name);
 }
 
 static bool

@@ -182,7 +182,7 @@ chunk_make(struct chunk *c, enum chunk_place place)
 		c->place = place;
 		sync_names(c, false);
 	} else if (st != E_REFUSED) {
-		log_peer_errno(LOG_ERROR, CHUNK_FMT ": %s: create",
+		log_peer_errno(LOG_ERROR, CHUNK_FMT ": cannot create %s",
 		    CHUNK_ARGS(c), *name != '\0' ? name : ".");
 	}
 	return st;
@@ -222,8 +222,8 @@ move_tops(const struct chunk *c, const char *from, const char *to)
 	for (n--; n > 0; n--)
 		if (move_top(c, c->tops[n - 1], to, from) != OK)
 			log_peer_errno(LOG_ERROR,
-			    CHUNK_FMT ": a part stays in '%s'", CHUNK_ARGS(c),
-			    to);
+			    CHUNK_FMT ": cannot move a part back from '%s'",
+			    CHUNK_ARGS(c), to);
 	errno = saved;
 	return st;
 }
@@ -266,8 +266,8 @@ move_to_root(struct chunk *c, const char *from)
 		folder_dir_close(c->fd);
 	c->fd = -1;
 	if (dir_remove(c->dir->fd, from) != OK)
-		log_peer_errno(
-		    LOG_INFO, CHUNK_FMT ": %s: kept", CHUNK_ARGS(c), from);
+		log_peer_errno(LOG_INFO, CHUNK_FMT ": cannot remove %s",
+		    CHUNK_ARGS(c), from);
 	return OK;
 }
 
@@ -319,14 +319,14 @@ chunk_move(struct chunk *c, enum chunk_place place)
 		st = move_folders(c, from, place);
 	if (st == E_NOENT) {
 		log_line(place == CHUNK_AT_ARCHIVE ? LOG_WARN : LOG_INFO,
-		    CHUNK_FMT ": '%s' was removed, not moved", CHUNK_ARGS(c),
-		    from);
+		    CHUNK_FMT ": cannot move '%s': somebody removed it",
+		    CHUNK_ARGS(c), from);
 		if (is_tmp(place))
 			choose_tmp(c, place, false);
 		st = OK;
 	}
 	if (st != OK) {
-		log_peer_errno(LOG_ERROR, CHUNK_FMT ": move from '%s'",
+		log_peer_errno(LOG_ERROR, CHUNK_FMT ": cannot move from '%s'",
 		    CHUNK_ARGS(c), from);
 		return st;
 	}
@@ -354,8 +354,9 @@ chunk_restore(struct chunk *c)
 			st = folder_dir_open(&fd, c->dir->fd, name);
 	}
 	if (st != OK) {
-		log_peer_errno(LOG_ERROR, CHUNK_FMT ": '%s': create again",
-		    CHUNK_ARGS(c), name);
+		log_peer_errno(LOG_ERROR,
+		    CHUNK_FMT ": cannot create '%s' again", CHUNK_ARGS(c),
+		    name);
 		return st;
 	}
 	if (c->fd >= 0)
@@ -368,7 +369,7 @@ chunk_restore(struct chunk *c)
 	c->n_restored++;
 	list_each (f, &c->families, struct chunk_family, node)
 		chunk_folder_done(f);
-	log_warn(CHUNK_FMT ": was removed, created again in '%s'",
+	log_warn(CHUNK_FMT ": somebody removed it; created again in '%s'",
 	    CHUNK_ARGS(c), name);
 	return OK;
 }
@@ -383,7 +384,9 @@ chunk_prepare_archive(struct chunk *c)
 	st = make_archives(c);
 	if (st == OK || st == E_NOENT) /* removed: nothing to archive */
 		return OK;
-	log_peer_errno(LOG_ERROR, CHUNK_FMT ": archives", CHUNK_ARGS(c));
+	log_peer_errno(LOG_ERROR,
+	    CHUNK_FMT ": cannot create the directory for archived chunks",
+	    CHUNK_ARGS(c));
 	return st;
 }
 

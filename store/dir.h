@@ -58,11 +58,10 @@ dir_is_same(const struct dir_id *a, const struct dir_id *b)
 	return a->device == b->device && a->ino == b->ino && a->born == b->born;
 }
 /*
- * Can files be created in the directory FD? This is tried: permissions do not
- * restrict root, but a read-only file system or a file server does. Nothing is
- * left, even if the process is killed, except as of dir_create_unnamed().
- * Returns false with errno set; true also if only space or descriptors are
- * missing, which may be temporary.
+ * Can files be created in the directory FD? Tries it with dir_create_unnamed(),
+ * because permissions do not restrict root, but a read-only file system or a
+ * file server does. Returns false with errno set; returns true if only space or
+ * descriptors are missing, which may be temporary.
  */
 bool dir_is_writable(int fd) MUST_CHECK;
 

@@ -86,7 +86,7 @@ remove_journal(struct journal *j)
 		return;
 	/* The directory may have been removed with it. */
 	if (unlinkat(j->base_fd, j->name, 0) != 0 && errno != ENOENT)
-		log_errno(LOG_WARN, "journal %s: unlink", j->name);
+		log_errno(LOG_WARN, "journal %s: cannot remove it", j->name);
 	close(j->fd);
 	j->fd = -1;
 	errno = saved;
@@ -99,9 +99,8 @@ journal_destroy(struct journal *j)
 		return;
 	/* There are no more rounds for these. If this fails, the file stays. */
 	if (j->leaving != 0 && syncfs(j->base_fd) != 0) {
-		log_errno(LOG_ERROR,
-		    "--sync: files that were closed last may be "
-		    "torn by a power cut");
+		log_errno(LOG_ERROR, "--sync: the files closed last may be "
+				     "incomplete after a power cut");
 		j->n_doubtful++;
 	}
 	if (j->n_doubtful == 0) {
@@ -221,8 +220,8 @@ fail(struct journal *j)
 {
 	if (!j->is_failing)
 		log_errno(LOG_WARN, "journal of open streams: cannot grow; "
-				    "until it can, torn ends of files will not "
-				    "be cut after a crash");
+				    "until it can, incomplete ends of files "
+				    "will not be cut off after a crash");
 	j->is_failing = true;
 	j->retry_ns = clock_now_ns() + JOURNAL_RETRY_NS;
 }

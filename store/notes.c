@@ -246,8 +246,8 @@ static void
 note_failure(struct notes *n)
 {
 	if (!n->is_failing)
-		log_error("notes of %s cannot be written: %s", n->output,
-		    sqlite3_errmsg(n->db));
+		log_error("notes of the traces in %s cannot be written: %s",
+		    n->output, sqlite3_errmsg(n->db));
 	n->is_failing = n->has_failed = true;
 }
 

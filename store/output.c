@@ -33,7 +33,7 @@ sync_parent(const char *path)
 	if (fd < 0)
 		return;
 	if (fsync(fd) != 0)
-		log_errno(LOG_INFO, "%s: fsync", parent);
+		log_errno(LOG_INFO, "%s: cannot sync the directory", parent);
 	close(fd);
 }
 

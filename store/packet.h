@@ -51,7 +51,7 @@ void packet_destroy(struct packet_pool *pool, struct packet *p);
 /* Where the next bytes go: *AT can hold the returned number of bytes, at most
  * what the packet still lacks. 0 with *AT NULL: no memory. */
 size_t packet_space(struct packet_pool *pool, struct packet *p, uint8_t **at);
-/* N bytes were put there. */
+/* N bytes were written to the space from packet_space(). */
 void packet_filled(struct packet *p, size_t n);
 /* Copy up to N bytes into P. Returns how many were taken; fewer if there is no
  * memory. */

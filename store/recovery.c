@@ -163,7 +163,7 @@ load_journal(struct journal_copy *copy, int fd, const char *name)
 	copy->slots = malloc(n);
 	errno = ENOMEM;
 	if (copy->slots == NULL || pread(fd, copy->slots, n, 0) != (ssize_t)n) {
-		log_errno(LOG_ERROR, "recovery: %s", name);
+		log_errno(LOG_ERROR, "recovery: cannot read %s", name);
 		free(copy->slots);
 		return false;
 	}
@@ -221,7 +221,7 @@ cut(struct recovery *rec, struct found *f, uint64_t to)
 	if (f->fd < 0 || f->size <= to)
 		return;
 	if (ftruncate(f->fd, (off_t)to) != 0) {
-		log_errno(LOG_ERROR, "recovery: file=%s/%s cannot be cut",
+		log_errno(LOG_ERROR, "recovery: file=%s/%s cannot be truncated",
 		    rec->path, f->name);
 		return;
 	}
@@ -295,8 +295,9 @@ ensure_header(struct recovery *rec, struct found *index, unsigned *minor)
 	index_header_encode(header, *minor);
 	if (index->size > 0 || pwrite(index->fd, header, sizeof(header), 0) !=
 				   (ssize_t)sizeof(header)) {
-		log_errno(LOG_ERROR, "recovery: file=%s/%s has no header",
-		    rec->path, index->name);
+		log_errno(LOG_ERROR,
+		    "recovery: file=%s/%s: cannot write a header", rec->path,
+		    index->name);
 		return false;
 	}
 	index->size = sizeof(header);
@@ -549,7 +550,8 @@ recovery_run(int base_fd, const struct published *stop)
 	copy = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	d = copy < 0 ? NULL : fdopendir(copy);
 	if (d == NULL) {
-		log_errno(LOG_ERROR, "recovery: output directory");
+		log_errno(
+		    LOG_ERROR, "recovery: cannot read the output directory");
 		if (copy >= 0)
 			close(copy);
 		return 0;
@@ -600,8 +602,7 @@ recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
 	} else if (pthread_timedjoin_np(r->thread, NULL, &at) == 0) {
 		free(r);
 	} else {
-		log_info(
-		    "recovery continues after the relay started to listen");
+		log_info("recovery continues while the relay listens");
 		*out = r;
 	}
 }

@@ -69,8 +69,8 @@ bool reserve_may_write(struct reserve *r, uint64_t bytes);
 bool reserve_release(struct reserve *r);
 
 /* Fill the reserve and check for free space; call it at the end of a cycle.
- * Returns the number of ns until the next call; UINT64_MAX: after something
- * happened. */
+ * Returns the number of ns until the next call; UINT64_MAX: none is needed
+ * until a write fails or the reserve is released. */
 uint64_t reserve_tick(struct reserve *r);
 
 #endif

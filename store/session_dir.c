@@ -24,7 +24,7 @@
 #define RELAYS_PREFIX ".tracepulse-"
 /* A slow disk takes 1 ms to create a folder, and the other connections of the
  * worker wait for it. */
-#define FOLDERS_A_TURN 4
+#define FOLDERS_A_CYCLE 4
 
 static enum status
 new_dir(struct session_dir **out, struct store *store)
@@ -170,9 +170,9 @@ last_level(const char *path)
 	return level;
 }
 
-/* Create the directory of C and its parents. E_LATER: FOLDERS_A_TURN folders
+/* Create the directory of C and its parents. E_LATER: FOLDERS_A_CYCLE folders
  * were created, and more are missing. A directory that packets need again is
- * created at once; so is one below a suffix, because the next turn may choose
+ * created at once; so is one below a suffix, because the next cycle may choose
  * another suffix at random. */
 static enum status
 create_folders(int base, const struct dir_claim *c)
@@ -190,7 +190,7 @@ create_folders(int base, const struct dir_claim *c)
 		snprintf(
 		    above, sizeof(above), "%.*s", (int)(slash - path), path);
 		st = dir_create(base, above);
-		if (st == OK && may_wait && ++n == FOLDERS_A_TURN)
+		if (st == OK && may_wait && ++n == FOLDERS_A_CYCLE)
 			return E_LATER;
 		if (st != OK && st != E_EXISTS)
 			return st;
@@ -282,7 +282,8 @@ log_failure(const struct relpath *wanted, enum status st)
 		log_peer(LOG_ERROR,
 		    "session directory %s: its name is too long", wanted->s);
 	else if (st != E_LATER)
-		log_peer_errno(LOG_ERROR, "session directory %s", wanted->s);
+		log_peer_errno(LOG_ERROR,
+		    "session directory %s: cannot create it", wanted->s);
 }
 
 static enum status
@@ -419,7 +420,7 @@ make_again(struct session_dir *d)
 		return st;
 	}
 	log_warn(
-	    "%s: was removed, created again as %s", d->path->s, next->path->s);
+	    "%s was removed; created again as %s", d->path->s, next->path->s);
 	if (d->stored != NULL)
 		session_dir_note(next, d->host, d->session);
 	d->next = next;

@@ -50,23 +50,24 @@ struct session_dir {
 };
 
 /*
- * Make WANTED, or a directory beside it, WANTED-1 and so on, that is new, or
- * empty and unclaimed. An ancestor below the first component that is a
- * session's directory gets a suffix first. SHARERS, not 0, stands for a peer,
- * host and session name: its snapshot sessions share a directory, also one that
- * an earlier one has made, as their chunks have names of their own; 0: it is
- * for one session. E_IO, E_NOMEM, E_LIMIT (a name is too long); E_LATER: call
- * it again in the next turn.
+ * Create and claim the directory WANTED, or WANTED-1 and so on if WANTED is not
+ * empty or belongs to another session. If a parent of it (other than the first
+ * component) is a session's directory, the parent gets a suffix first. SHARERS,
+ * not 0, stands for a peer, host and session name: its snapshot sessions share
+ * a directory, including one that an earlier session created, because their
+ * chunks have different names; 0: the directory is for one session. E_IO,
+ * E_NOMEM, E_LIMIT (a name is too long); E_LATER: call it again in the next
+ * cycle.
  */
 enum status session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, uint64_t sharers) MUST_CHECK;
 
 /*
- * *D is a reference. If somebody removed the directory, it is made again at its
- * path (with one more suffix, if that is taken by now). *D becomes a reference
- * to the new directory, which is the same for all callers. E_IO, E_NOMEM,
- * E_LIMIT, not E_LATER: *D is left as it was. Files that are open in the old
- * directory stay there.
+ * *D is a reference. If somebody removed the directory, it is created again at
+ * its path (with one more suffix if another directory has that path now). *D
+ * becomes a reference to the new directory, which is the same for all callers.
+ * On failure (E_IO, E_NOMEM, E_LIMIT) *D does not change. Files that are open
+ * in the old directory stay there.
  */
 enum status session_dir_renew(struct session_dir **d) MUST_CHECK;
 

@@ -29,7 +29,7 @@ is_synced_in_time(const struct store *s, int fd)
 	    ours.st_dev == there.st_dev)
 		return true;
 	log_error("--sync: the output directory is on another file system now, "
-		  "which is not synced: start the relay again");
+		  "which is not synced: restart the relay");
 	return false;
 }
 
@@ -107,14 +107,14 @@ store_output(struct store *s)
 	 * the reason. */
 	if (fd < 0)
 		log_peer(LOG_WARN,
-		    "output directory %s: was removed or replaced; if "
-		    "--sandbox=strict keeps the new one out of reach, "
-		    "start the relay again",
+		    "output directory %s was removed or replaced; if "
+		    "--sandbox=strict makes the new one inaccessible, restart "
+		    "the relay",
 		    path);
 	if (fd < 0 || make_output(s, &o, fd, true) != OK)
 		return s->output;
 	log_warn(
-	    "output directory %s: was removed or replaced, opened again", path);
+	    "output directory %s was removed or replaced; opened again", path);
 	output_put(s->output);
 	s->output = o;
 	return o;
@@ -152,8 +152,8 @@ store_sync_failed(struct store *s, const char *path, const char *name)
 {
 	s->sync_errors++;
 	if (log_ratelimit(&s->last_error_log, NS_PER_S))
-		log_errno(
-		    LOG_ERROR, "%s/%s: --sync: not on the disk", path, name);
+		log_errno(LOG_ERROR,
+		    "%s/%s: --sync: cannot be synced to the disk", path, name);
 }
 
 uint64_t

@@ -88,10 +88,11 @@ struct output *store_output(struct store *s);
  * */
 uint64_t store_tick(struct store *s);
 
-/* The daemon is ending and has little time: only the creation of a file is
- * synced, in the journal, and after STORE_LAST_SYNCS_NS not even that: such a
- * file may be torn by a power cut before the end. Journals keep the entries of
- * closed files, and sync their file system once before they are removed. */
+/* The daemon is ending and has little time. From now on only journal entries of
+ * new files are synced, and after STORE_LAST_SYNCS_NS nothing is: a power cut
+ * before the end can then leave such a file incomplete. Journals keep the
+ * entries of closed files, and sync their file system once before they are
+ * removed. */
 void store_end(struct store *s);
 /* Has the time for syncs at the end expired? */
 bool store_is_late_to_sync(const struct store *s);

@@ -95,7 +95,7 @@ syncer_start(struct syncer **out, int base_fd, uint64_t time_ns)
 	if (s->stop_fd >= 0 && s->request_fd >= 0)
 		errno = thread_start(&s->thread, run_syncer, s);
 	if (s->stop_fd < 0 || s->request_fd < 0 || errno != 0) {
-		log_errno(LOG_ERROR, "--sync: thread");
+		log_errno(LOG_ERROR, "--sync: cannot start the thread");
 		close_fds(s);
 		free(s);
 		return E_NOMEM;

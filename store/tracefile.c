@@ -387,8 +387,9 @@ settle_ahead(struct tracefile *tf)
 	    tracefile_ensure_open(tf) != OK)
 		return;
 	if (ftruncate(tf->data.fd, (off_t)tf->data.length) != 0)
-		log_peer_errno(
-		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));
+		log_peer_errno(LOG_ERROR,
+		    TRACEFILE_FMT ": cannot truncate the file",
+		    TRACEFILE_ARGS(tf));
 	tf->ahead = 0;
 }
 
@@ -401,7 +402,8 @@ tracefile_close(struct tracefile *take_tf)
 		return;
 	if (!tf->is_discarded && tracefile_n_waiting(tf) > 0 &&
 	    tracefile_write_records(tf, true, NULL) != OK)
-		log_peer(LOG_ERROR, TRACEFILE_FMT ": records lost at close",
+		log_peer(LOG_ERROR,
+		    TRACEFILE_FMT ": index records lost at close",
 		    TRACEFILE_ARGS(tf));
 	settle_header(tf);
 	settle_ahead(tf);

@@ -152,7 +152,7 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	if (st == E_NOENT)
 		return st;
 	if (st != OK) {
-		log_peer_errno(LOG_ERROR, "%s/%s: open again",
+		log_peer_errno(LOG_ERROR, "%s/%s: cannot open it again",
 		    session_dir_text(tf->chunk->dir), path);
 		return E_IO;
 	}
@@ -162,7 +162,7 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
 	    (uint64_t)sb.st_size != size) {
 		log_peer(LOG_ERROR,
-		    "%s/%s: was replaced by another file, left alone",
+		    "%s/%s: another file has replaced it; left as it is",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		return E_IO;
@@ -264,8 +264,8 @@ log_creation(struct tracefile *tf, enum status st, const char *path)
 	if (st == E_NOSPC &&
 	    !log_ratelimit(&tf->store->last_full_log, LOG_AGAIN_NS))
 		return;
-	log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR, "%s/%s: create",
-	    session_dir_text(tf->chunk->dir), path);
+	log_peer_errno(st == E_NOENT ? LOG_INFO : LOG_ERROR,
+	    "%s/%s: cannot create it", session_dir_text(tf->chunk->dir), path);
 }
 
 enum status
@@ -286,7 +286,7 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	}
 	tf->store->n_open++;
 	if (dir_identify(&id, f->fd) != OK) {
-		log_peer_errno(LOG_ERROR, "%s/%s: stat",
+		log_peer_errno(LOG_ERROR, "%s/%s: cannot stat it",
 		    session_dir_text(tf->chunk->dir), path);
 		close_fd(tf, f);
 		/* It would make the next attempt fail. */
@@ -360,11 +360,12 @@ tracefile_cut(const struct tracefile *tf, const struct tracefile_file *f,
 	if (is_full ? log_ratelimit(&s->last_full_log, LOG_AGAIN_NS)
 		    : log_ratelimit(&s->last_error_log, NS_PER_S))
 		log_peer_errno(LOG_ERROR,
-		    TRACEFILE_FMT ": write %s at %" PRIu64, TRACEFILE_ARGS(tf),
-		    what, f->length);
+		    TRACEFILE_FMT ": cannot write %s at %" PRIu64,
+		    TRACEFILE_ARGS(tf), what, f->length);
 	if (is_full)
 		reserve_disk_full(tracefile_reserve(tf));
 	if (ftruncate(f->fd, (off_t)f->length) != 0)
-		log_peer_errno(
-		    LOG_ERROR, TRACEFILE_FMT ": cut back", TRACEFILE_ARGS(tf));
+		log_peer_errno(LOG_ERROR,
+		    TRACEFILE_FMT ": cannot truncate the file",
+		    TRACEFILE_ARGS(tf));
 }

@@ -296,7 +296,7 @@ def folders_without_end():
         equal(codes, [relay.OK] * n + [relay.UNKNOWN] * (100 - n),
               "ADD_STREAM")
         check(2 < n <= 64, f"{n} folders")
-        check("refused: it has 64 top-level folders" in daemon.log_text(),
+        check("refused: the chunk has 64 top-level folders" in daemon.log_text(),
               "the reason")
         for chunk in (1, 2):
             s.control.create_chunk(chunk)

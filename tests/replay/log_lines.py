@@ -66,8 +66,9 @@ def places():
             ">QQBI", 0, 1_800_000_001, 1, 0)))
         s.control.ends()
         s.data.close()
-        check(f"error {s.path}: trace chunk 0: archives: Not a directory\n"
-              in daemon.log_text(), "archives")
+        check(f"error {s.path}: trace chunk 0: cannot create the directory "
+              "for archived chunks: Not a directory\n" in daemon.log_text(),
+              "archives")
         s = relay.Session(daemon, "deleted")
         s.control.next_chunk(1, 2, (s.stream, 0), (s.meta, 0))
         s.packets(1)
