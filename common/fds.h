@@ -57,15 +57,16 @@ fds_left(enum fds_share s)
  * can be closed at once. Without a limit of FDS_SESSIONS nothing is lent.
  */
 
-/* N descriptors are promised to the current sessions. Returns false, and
- * changes nothing, if so many are lent that they are not free. Main thread. */
+/* Promise N descriptors to the current sessions together. Returns false, and
+ * changes nothing, if they are not free because too many are lent. Main
+ * thread. */
 bool fds_promise(uint64_t n);
 /* Lend N more, unless less than a quarter of all would be left for new
  * sessions. */
 bool fds_lend(unsigned n);
 void fds_lent_back(unsigned n);
-/* There are so many sessions that lent descriptors must be returned soon; until
- * then, new sessions have that quarter. */
+/* Must lent descriptors be returned soon, because sessions need them? Until
+ * then, new sessions have the quarter that fds_lend() leaves. */
 bool fds_are_wanted(void);
 
 #endif

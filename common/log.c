@@ -372,7 +372,7 @@ static void
 lost_text(char out[128], const struct sink *s, uint64_t lost)
 {
 	snprintf(out, 128,
-	    "%" PRIu64 " lines were lost here: %s accepted no more", lost,
+	    "%" PRIu64 " log lines lost: %s did not accept them in time", lost,
 	    s->name);
 }
 

@@ -88,9 +88,9 @@ published_take_bits(struct published *p)
 }
 
 /*
- * The threads that wait for news, one bit for each. A reader that wants to wait
- * adds its bit, then looks again. The writer publishes, then takes the bits and
- * wakes the threads that they name.
+ * The threads that wait for an event, one bit for each. A reader that wants to
+ * wait adds its bit, then looks again. The writer publishes, then takes the
+ * bits and wakes the threads that they name.
  */
 struct waiters {
 	struct published bits;

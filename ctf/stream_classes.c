@@ -54,7 +54,7 @@ take_word(struct stream_classes *s)
 }
 
 static void
-take_sign(struct stream_classes *s, int c)
+take_punctuation(struct stream_classes *s, int c)
 {
 	if (c == '{') {
 		if (s->depth == 0) {
@@ -90,7 +90,7 @@ take_text(struct stream_classes *s, int c)
 	else if (c == '"')
 		s->state = CLASSES_STRING;
 	else if (!isspace(c))
-		take_sign(s, c);
+		take_punctuation(s, c);
 }
 
 static void

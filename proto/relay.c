@@ -249,18 +249,18 @@ relay_index_decode(struct reader *r, unsigned minor, struct relay_index *out)
 
 #define ROTATE_POSITION_LEN UINT64_C(16)
 
-/* How many bytes are between is_set and the chunk id: 0, 3 or 7, as the peer's
- * ABI aligns them. Peers never fill them. False when none of these numbers fits
- * LEFT bytes with COUNT positions. */
+/* Find the bytes of padding between is_set and the chunk id: 0, 3 or 7, as the
+ * peer's ABI aligns the chunk id. Their content is undefined. Returns false if
+ * no such padding makes COUNT positions fill LEFT bytes. */
 static bool
-rotate_hole(uint64_t left, uint32_t count, unsigned *hole)
+rotate_padding(uint64_t left, uint32_t count, unsigned *padding)
 {
-	static const unsigned holes[] = { 0, 3, 7 };
+	static const unsigned sizes[] = { 0, 3, 7 };
 	const uint64_t rest = sizeof(uint64_t) + ROTATE_POSITION_LEN * count;
 
-	for (size_t i = 0; i < ARRAY_LEN(holes); i++) {
-		*hole = holes[i];
-		if (left == holes[i] + rest)
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		*padding = sizes[i];
+		if (left == sizes[i] + rest)
 			return true;
 	}
 	return false;
@@ -269,14 +269,14 @@ rotate_hole(uint64_t left, uint32_t count, unsigned *hole)
 enum status
 relay_rotate_decode(struct reader *r, struct relay_rotate *out)
 {
-	unsigned hole;
+	unsigned padding;
 
 	*out = (struct relay_rotate){ 0 };
 	out->count = reader_u32(r);
 	out->chunk.is_set = reader_u8(r) != 0;
-	if (!rotate_hole(reader_left(r), out->count, &hole))
+	if (!rotate_padding(reader_left(r), out->count, &padding))
 		return E_MALFORMED;
-	(void)reader_take(r, hole);
+	(void)reader_take(r, padding);
 	out->chunk.value = reader_u64(r);
 	out->positions = *r;
 	(void)reader_take(r, reader_left(r));

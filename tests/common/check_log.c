@@ -334,8 +334,8 @@ TEST(a_reader_that_does_not_read_delays_little)
 	ck_assert_int_gt(got, 0);
 	line[got] = '\0';
 	ck_assert_str_eq(line,
-	    "warning 1000 lines were lost here: standard error accepted no "
-	    "more\nwarning after\nwarning and on\n");
+	    "warning 1000 log lines lost: standard error did not accept "
+	    "them in time\nwarning after\nwarning and on\n");
 }
 
 /* The first that a reader sees after a full pipe, which it begins to read
@@ -554,7 +554,7 @@ TEST(a_busy_journal_delays_little_and_loses_some)
 	ck_assert_uint_lt(got, 2000);
 	log_warn("after");
 	snprintf(line, sizeof(line), "%s", field(entry(fd), "MESSAGE"));
-	ck_assert_ptr_nonnull(strstr(line, " lines were lost here: "));
+	ck_assert_ptr_nonnull(strstr(line, " log lines lost: "));
 	ck_assert_str_eq(field(entry(fd), "MESSAGE"), "warning after");
 	close(fd);
 	unlink(path);
