@@ -66,8 +66,8 @@ recover(struct relay *r)
 {
 	r->recovery_sandbox = r->sandbox;
 	r->recovery_sandbox.is_quiet = true;
-	/* Port files are written meanwhile; this thread removes none of them.
-	 */
+	/* Recovery continues after port files are written, and must not be
+	 * able to remove them. */
 	memset(r->recovery_sandbox.removes, 0,
 	    sizeof(r->recovery_sandbox.removes));
 	recovery_start(&r->recovery, r->disk.base_fd, RECOVERY_WAIT_NS,

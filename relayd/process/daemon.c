@@ -44,7 +44,7 @@ daemon_raise_descriptors(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		log_errno(LOG_WARN, "RLIMIT_NOFILE stays as it is");
+		log_errno(LOG_WARN, "cannot raise RLIMIT_NOFILE");
 }
 
 static void
@@ -52,7 +52,8 @@ signal_parent(pid_t parent)
 {
 	/* If the parent is gone, its process id may be another process's. */
 	if (getppid() == parent && kill(parent, SIGUSR1) != 0)
-		log_errno(LOG_WARN, "SIGUSR1 to parent %d", (int)parent);
+		log_errno(LOG_WARN, "cannot send SIGUSR1 to parent process %d",
+		    (int)parent);
 }
 
 /* The first process: its exit status is the outcome of the start. */
@@ -103,7 +104,7 @@ detach(struct daemon *d)
 	close(fds[0]);
 	d->ready_fd = fds[1];
 	if (setsid() < 0 || chdir("/") != 0) {
-		log_errno(LOG_ERROR, "Failed to detach");
+		log_errno(LOG_ERROR, "cannot detach from the terminal");
 		return E_IO;
 	}
 	return OK;

@@ -58,7 +58,8 @@ environment_path(char out[PATH_MAX], const char *s)
 	if (start_dir[0] != '\0')
 		snprintf(cwd, sizeof(cwd), "%s", start_dir);
 	else if (getcwd(cwd, sizeof(cwd)) == NULL) {
-		log_errno(LOG_ERROR, "%s: current directory", s);
+		log_errno(
+		    LOG_ERROR, "%s: cannot find the current directory", s);
 		return E_REFUSED;
 	}
 	return join(out, strcmp(cwd, "/") == 0 ? "" : cwd, s);

@@ -17,8 +17,8 @@ struct options;
  */
 bool environment_is_secure(void);
 
-/* Does the variable NAME have the number of this process? Programs that a
- * service starts have its variables, too. */
+/* Is the variable NAME the process id of this process? Programs that a service
+ * starts inherit its variables, which are not meant for them. */
 bool environment_names_us(const char *name);
 
 /*

@@ -51,7 +51,8 @@ limit_of_groups(
 	}
 }
 
-/* "0::/path" is version 2; "9:memory:/path" the memory controller of 1. */
+/* "0::/path" is of cgroup v2; "9:memory:/path" is the memory controller of
+ * cgroup v1. */
 static uint64_t
 limit_of_line(const char *root, char *line)
 {

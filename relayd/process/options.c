@@ -34,7 +34,7 @@
 #define PACKET_SIZE_DEFAULT (UINT64_C(256) << 20)
 #define SECTION "relayd"
 #define PREFIX "TRACEPULSE_"
-/* A line with a path, for libraries that can be told so. */
+/* A line with a path, for libraries that take one. */
 #define LINE_BYTES (PATH_MAX + 256)
 
 /* Of the value that is being set or checked. */
@@ -415,8 +415,8 @@ check_variable(const char *name, const char *rest)
 		if (strcmp(rest, others[i]) == 0)
 			return;
 	if (r != NULL)
-		snprintf(meant, sizeof(meant), " (did you mean that of --%s?)",
-		    r->name);
+		snprintf(meant, sizeof(meant),
+		    " (did you mean the one of --%s?)", r->name);
 	log_warn("unknown variable %s%s", name, meant);
 }
 
@@ -541,8 +541,9 @@ settle_ports(struct options *o)
 		struct listen_url *u = ports[i].url;
 
 		if (u->has_port && u->port == 0 && !o->dynamic_ports) {
-			log_error("Invalid port number 0: it needs "
-				  "--dynamic-port-allocation");
+			log_error(
+			    "Invalid port number 0: set "
+			    "--dynamic-port-allocation, or another number");
 			return E_REFUSED;
 		}
 		if (!u->has_port)

@@ -180,10 +180,10 @@ void options_report_as_service(int argc, char **argv);
 enum status options_check(const struct options *o) MUST_CHECK;
 
 /*
- * --log-level, unless -v comes from a later source or alone: -v info, -vv and
- * above debug. The default is notices if standard error is watched or there is
- * a log file, otherwise warnings, as a replacement of lttng-relayd should print
- * nothing.
+ * The level in force: -v (info) or -vv (debug), if it comes from a later source
+ * than --log-level or --log-level is not given; else --log-level. Without both:
+ * notices if standard error is watched or there is a log file, else warnings,
+ * because a replacement of lttng-relayd should print nothing.
  */
 enum log_level options_log_level(const struct options *o);
 

@@ -26,7 +26,7 @@ OPTION(LIVE_PORT, 'L', "live-port", "URL",
     "listen for live viewers on URL [tcp://localhost:5344]")
 OPTION(UDP_PORT, 0, "udp-port", "PORT",
     SETTING(udp_port),
-    "receive packets over UDP on PORT, data (its number) or none [none]")
+    "receive packets over UDP on PORT, none, or data (same port) [none]")
 OPTION(HTTP, 0, "http", "URL",
     TRUSTED(SETTING(http)),
     "status and metrics on URL, unix:PATH or none [tcp://localhost:5340]")
@@ -38,7 +38,7 @@ OPTION(METRICS_PER_SESSION, 0, "metrics-per-session", NULL,
     "add metrics of up to 200 sessions, labelled with host and name")
 OPTION(DYNAMIC_PORTS, 0, "dynamic-port-allocation", NULL,
     FLAG(dynamic_ports),
-    "let the system choose the ports that are not given or 0")
+    "let the system choose ports that are 0 or not given")
 OPTION(OUTPUT, 'o', "output", "DIR",
     TRUSTED(ABSOLUTE_PATH(output)),
     "write traces below DIR, an absolute path [~/lttng-traces]")
@@ -59,7 +59,7 @@ OPTION(BACKGROUND, 'b', "background", NULL,
     "run in the background, keep standard output and error")
 OPTION(DAEMONIZE, 'd', "daemonize", NULL,
     FLAG(daemonize),
-    "run in the background, standard streams on /dev/null")
+    "run in the background, standard streams to /dev/null")
 OPTION(PID_FILE, 'P', "pid-file", "PATH",
     TRUSTED(FILE_PATH(pid_file)),
     "write the process id to PATH")
@@ -83,10 +83,10 @@ OPTION(PRINT_CONFIG, 0, "print-config", NULL,
     "print each setting and its source, and exit")
 OPTION(FD_POOL_SIZE, 0, "fd-pool-size", "N",
     NUMBER(fd_pool_size, FD_POOL_MIN, INT_MAX),
-    "keep at most N descriptors open, at least 100 [RLIMIT_NOFILE]")
+    "keep at most N (100 or more) descriptors open [RLIMIT_NOFILE]")
 OPTION(WORKERS, 0, "workers", "N",
     NUMBER(workers, 1, WORKERS_MAX),
-    "ingest with N threads, 1 to 64 [one per core, at most 8]")
+    "record with N threads, 1 to 64 [one per core, at most 8]")
 OPTION(LIVE_WORKERS, 0, "live-workers", "N",
     NUMBER(live_workers, 1, LIVE_WORKERS_MAX),
     "serve viewers with N threads, 1 to 4 [1]")
@@ -98,7 +98,7 @@ OPTION(LIVE_WINDOW, 0, "live-window", "AMOUNT",
     "keep the last size (k, M, G) or time (s, m) of live sessions [off]")
 OPTION(MAX_VIEWERS, 0, "max-viewers-per-session", "N",
     RELOADED(max_viewers, NUMBER(max_viewers, 0, UINT32_MAX)),
-    "allow at most N viewers per session; 0: any number [0]")
+    "allow at most N viewers per session; 0: no limit [0]")
 OPTION(MAX_MEMORY, 0, "max-memory", "SIZE",
     SIZE(max_memory, MEMORY_MIN, SIZE_MAX),
     "hold at most SIZE (B, k, M, G) of packets [a quarter of RAM]")
@@ -113,10 +113,10 @@ OPTION(SYNC, 0, "sync", "WHEN",
     "sync files: none, close, packet, or every TIME (ms, s, m) [none]")
 OPTION(MAX_USE, 0, "max-use", "SIZE",
     RELOADED(max_use, OR_NONE(SIZE(max_use, 1, INT64_MAX))),
-    "delete the oldest finished traces if all take more than SIZE [none]")
+    "delete oldest finished traces if all use more than SIZE [none]")
 OPTION(KEEP_FREE, 0, "keep-free", "SIZE|PERCENT",
     RELOADED(keep_free, UNITS("G, %, k, M, T", SETTING(keep_free))),
-    "delete them too if less is free on the file system [none]")
+    "delete them if less is free on the file system [none]")
 OPTION(MAX_AGE, 0, "max-age", "TIME",
     RELOADED(max_age_ns, OR_NONE(TIME(max_age_ns, 1, AGE_MAX))),
     "delete traces that finished over TIME ago (s, m, h, d) [none]")
@@ -131,7 +131,7 @@ OPTION(ON_FULL, 0, "on-full", "lose|refuse",
     "on a full disk, lose packets, or refuse them (ends sessions) [lose]")
 OPTION(SANDBOX, 0, "sandbox", "on|strict|landlock|seccomp|off",
     TRUSTED(CHOICE(sandbox)),
-    "restrict the relay to its files and system calls [on]")
+    "limit which files and system calls can be used [on]")
 OPTION(VERBOSE, 'v', "verbose", NULL,
     RELOADED(verbose, SETTING(verbose)),
     "log more; up to three times")
@@ -143,7 +143,7 @@ OPTION(LOG_FILE, 0, "log-file", "FILE",
     "log to FILE rather than to standard error")
 OPTION(LOG_FORMAT, 0, "log-format", "text|json",
     RELOADED(log_format, CHOICE(log_format)),
-    "lines of the log [text]")
+    "format of log lines [text]")
 OPTION(HELP, 'h', "help", NULL,
     PRINT,
     "print this help and exit")

@@ -158,7 +158,7 @@ check_addresses(const struct options *o)
 	return ok;
 }
 
-/* Can files be made in DIR, or DIR be made? */
+/* Can files be created in DIR, or can DIR be created? */
 static bool
 check_directory(const char *dir, const char *what)
 {

@@ -32,7 +32,7 @@ apply_log(const struct options *o)
 {
 	log_set_json(o->log_format == LOG_FORMAT_JSON);
 	log_set_level(options_log_level(o));
-	/* log_open() has logged a failure; the file before goes on. */
+	/* log_open() has logged a failure; the previous file stays in use. */
 	if (o->log_file[0] != '\0' && log_open(o->log_file) != OK)
 		log_debug("the previous log file stays in use");
 }
@@ -75,8 +75,8 @@ take_over(struct reload *r, const struct options *fresh)
 			    option_rows[id].name, new, old);
 			n++;
 		} else {
-			log_warn("reload: --%s stays \"%s\", it needs a "
-				 "restart to be \"%s\"",
+			log_warn("reload: --%s stays \"%s\" until a restart, "
+				 "then it is \"%s\"",
 			    option_rows[id].name, old, new);
 		}
 	}

@@ -65,10 +65,10 @@ why_open(const struct stat *st)
 	if ((st->st_mode & S_ISVTX) != 0)
 		return NULL;
 	if ((st->st_mode & S_IWOTH) != 0)
-		return "all users may write there";
+		return "all users can write there";
 	if ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0 &&
 	    st->st_gid != getegid())
-		return "its group may write there";
+		return "members of its group can write there";
 	return NULL;
 }
 
@@ -89,7 +89,7 @@ check_existing(const char *path, bool is_top)
 	if (why == NULL && open == NULL)
 		return OK;
 	if (is_top && why == NULL && st.st_uid == geteuid()) {
-		log_warn("run directory %s: %s: they can replace the sockets "
+		log_warn("run directory %s: %s, and could replace the sockets "
 			 "and port files of this relay (chmod 755)",
 		    path, open);
 		return OK;
@@ -139,7 +139,7 @@ create_one(const char *path, gid_t group, bool is_top)
 }
 
 /* The socket of a daemon that is just starting looks stale: it is bound, but
- * the daemon does not listen yet. So its process is looked for. */
+ * the daemon does not listen yet. So check whether its process exists. */
 static bool
 is_process_gone(const char *pid)
 {

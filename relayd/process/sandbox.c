@@ -147,8 +147,9 @@ allow_output(struct domain *d, const struct sandbox *s)
 	if (s->mode != SANDBOX_STRICT)
 		parent = open_writable_parent(s);
 	if (parent >= 0 && !s->is_quiet)
-		log_info("sandbox: files beside %s stay accessible, so that it "
-			 "can be created again (--sandbox=strict prevents it)",
+		log_info("sandbox: files beside %s stay accessible, so that "
+			 "this directory can be created again (not with "
+			 "--sandbox=strict)",
 		    s->output);
 	allow(d, parent, FS_RECORD);
 }
@@ -278,7 +279,7 @@ enter_seccomp(const struct sandbox *s)
 	const char *off = NULL;
 
 #ifndef HAVE_SECCOMP
-	off = "this build has no seccomp";
+	off = "seccomp is off: this build does not include it";
 #endif
 	if (off == NULL && is_in_valgrind())
 		off = "seccomp is off under valgrind";
@@ -297,7 +298,8 @@ sandbox_enter(const struct sandbox *s)
 	/* Read the file of the time zone now: later it is not accessible. */
 	tzset();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-		log_errno(LOG_WARN, "sandbox: PR_SET_NO_NEW_PRIVS");
+		log_errno(
+		    LOG_WARN, "sandbox: off, cannot set PR_SET_NO_NEW_PRIVS");
 		return;
 	}
 	/* In this order: the filter does not allow the calls of Landlock. */

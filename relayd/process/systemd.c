@@ -181,7 +181,7 @@ systemd_notify(const char *state)
 	}
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
-		log_errno(LOG_WARN, "NOTIFY_SOCKET: socket");
+		log_errno(LOG_WARN, "NOTIFY_SOCKET: cannot create a socket");
 		return false;
 	}
 	(void)setsockopt(

@@ -226,7 +226,7 @@ static const struct {
 	    "error F:2: invalid value \"\" for --daemonize: expected yes or "
 	    "no\n" },
 	{ "[relayd]\nworkers=99\n", 0, NULL,
-	    "error F:2: invalid value \"99\" for --workers=N: ingest with N "
+	    "error F:2: invalid value \"99\" for --workers=N: record with N "
 	    "threads, "
 	    "1 to 64 [one per core, at most 8]\n" },
 	{ "[relayd]\nverbose=4\n", 0, NULL,
@@ -253,7 +253,7 @@ static const struct {
 	    "absolute\n" },
 	{ "[relayd]\nfd-pool-size=9\n", 0, NULL,
 	    "error F:2: invalid value \"9\" for --fd-pool-size=N: keep at most "
-	    "N descriptors open, at least 100 [RLIMIT_NOFILE]\n" },
+	    "N (100 or more) descriptors open [RLIMIT_NOFILE]\n" },
 	{ "[relayd]\ngroup-output-by-session=yes\ngroup-output-by-host=yes\n",
 	    0, NULL,
 	    "error F:3: Cannot set --group-output-by-host, another "
@@ -267,7 +267,7 @@ static const struct {
 	    "error F:1: \"output\" is before the first section: write "
 	    "[relayd] above it\n" },
 	{ "[relayd]\nworkers=x\nlive-workers=y\n", 0, NULL,
-	    "error F:2: invalid value \"x\" for --workers=N: ingest with N "
+	    "error F:2: invalid value \"x\" for --workers=N: record with N "
 	    "threads, "
 	    "1 to 64 [one per core, at most 8]\n"
 	    "error F:3: invalid value \"y\" for --live-workers=N: "
@@ -366,7 +366,8 @@ TEST(variables_are_settings)
 	setenv("TRACEPULSE_MAX_MEMROY", "2M", 1);
 	ck_assert_int_eq(parse_args(""), OK);
 	ck_assert_str_eq(captured(),
-	    "warning unknown variable TRACEPULSE_MAX_MEMROY (did you mean that "
+	    "warning unknown variable TRACEPULSE_MAX_MEMROY (did you mean the "
+	    "one "
 	    "of --max-memory?)\n");
 	setenv("TRACEPULSE_MAX_MEMORY", "x", 1);
 	capture();
@@ -487,8 +488,7 @@ TEST(a_reload_notifies_its_subscribers)
 	ck_assert_int_eq(reload_now(&r), OK);
 	ck_assert_uint_eq(got.workers, 1);
 	ck_assert_ptr_nonnull(strstr(captured(),
-	    "reload: --workers stays \"2\", it needs a restart to be "
-	    "\"4\""));
+	    "reload: --workers stays \"2\" until a restart, then it is \"4\""));
 }
 
 /* What --check-config says, beside mistakes in files. */
