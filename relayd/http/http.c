@@ -92,7 +92,7 @@ open_admin(struct http *h)
 		return make_server(h, &h->admin, fd, h->config.max_admins);
 	h->admin.socket.address.sun_path[0] = '\0';
 	log_errno(is_explicit ? LOG_ERROR : LOG_WARN,
-	    "no admin socket: %s (--admin-socket)", path);
+	    "cannot listen on the admin socket %s (--admin-socket)", path);
 	return is_explicit ? E_IO : OK;
 }
 
@@ -142,8 +142,8 @@ http_reload(const struct options *o, void *http)
 	s = malloc(sizeof(*s));
 	if (s == NULL || message_create(&m, MESSAGE_SETTINGS) != OK) {
 		free(s);
-		log_warn("reload: the settings of HTTP stay as they were: out "
-			 "of memory");
+		log_warn(
+		    "reload: HTTP keeps its previous settings: out of memory");
 		return;
 	}
 	copy_settings(s, o);

@@ -82,7 +82,8 @@ answer_stored(struct http *h, struct question *q)
 			? "the relay is stopping"
 			: "the disk does not answer in time");
 	else if (i->st == E_NOENT)
-		api_answer_error(r, 404, "no trace is noted at that path");
+		api_answer_error(
+		    r, 404, "the relay knows no trace at that path");
 	else if (i->st == E_REFUSED)
 		api_answer_error(r, 503,
 		    "the relay has no notes of its traces: those in its "
@@ -91,7 +92,8 @@ answer_stored(struct http *h, struct question *q)
 		 (i->st == OK && i->kind == STORED_KEEP && i->n_items == 0))
 		server_answer_text(r, 503, API_NO_MEMORY);
 	else if (i->st != OK)
-		api_answer_error(r, 503, "the note cannot be written");
+		api_answer_error(r, 503,
+		    "the change cannot be written to the state directory");
 	else {
 		if (i->kind == STORED_LIST)
 			write_list(&b, i);

@@ -476,7 +476,7 @@ write_state(struct buf *b, const struct view *v)
 		snprintf(text, sizeof(text),
 		    "%s Sessions cut when the relay last ended: %" PRIu64
 		    "; their tracers did not notice, so destroy and create "
-		    "them again.",
+		    "these sessions again.",
 		    state->text, cut);
 		said = text;
 	}

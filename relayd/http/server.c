@@ -352,8 +352,8 @@ server_refuse_method(struct evhttp_request *r, const char *allowed)
 	char text[64];
 
 	header(r, "Allow", allowed);
-	snprintf(text, sizeof(text), "only %s",
-	    strcmp(allowed, "POST") == 0 ? "POST" : "GET and HEAD");
+	snprintf(text, sizeof(text), "method not allowed: use %s",
+	    strcmp(allowed, "POST") == 0 ? "POST" : "GET or HEAD");
 	server_answer_text(r, 405, text);
 }
 
@@ -444,7 +444,8 @@ server_begin_events(
 	if (c == NULL || s->n_listeners >= SERVER_LISTENERS_MAX ||
 	    s->n_listeners >= s->config.max_clients / 2) {
 		header(r, "Retry-After", "10");
-		server_answer_text(r, 503, "too many listeners to events");
+		server_answer_text(
+		    r, 503, "too many clients follow events; try again");
 		return;
 	}
 	c->events = r;

@@ -297,7 +297,8 @@ view_state(const struct view *v)
 		[STARTING] = { "starting", "starting",
 		    "New sessions are not admitted yet." },
 		[DRAINING] = { "draining", "draining",
-		    "The relay writes what has arrived, and then it ends." },
+		    "The relay is stopping: it writes what has arrived, then "
+		    "it exits." },
 		[STUCK] = { "a thread does not answer", "not_ready",
 		    "New sessions may have to wait: a thread does not "
 		    "answer." },

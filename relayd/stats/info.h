@@ -74,13 +74,13 @@ struct message;
 struct info {
 	struct info *next;     /* of a thread's questions */
 	struct message *reply; /* for the answer; owned */
-	struct loop *from;     /* where it goes */
+	struct loop *from;     /* the loop that gets the reply */
 	enum info_kind kind;
 	uint64_t after;	   /* SESSIONS: ids above this one */
 	unsigned limit;	   /* SESSIONS: at most INFO_MAX */
 	char host[256];	   /* SESSIONS: only of this host; "": of any */
 	uint64_t id;	   /* SESSION */
-	uint64_t question; /* of whoever asked */
+	uint64_t question; /* the asker's number for it */
 	unsigned thread;   /* likewise */
 	/* The answer. */
 	struct session_info *sessions;
@@ -89,21 +89,23 @@ struct info {
 	unsigned n_streams;
 	struct viewer_info *viewers;
 	unsigned n_viewers;
-	bool has_more;	   /* than fit */
+	bool has_more;	   /* there are more elements than fit */
 	bool lacks_memory; /* the answer is incomplete */
 };
 
 struct info *info_create(void);
 void info_destroy(struct info *i); /* NULL is fine */
-/* One more element of SIZE bytes, all zero, in *ARRAY of *N, which grows by
- * doubling. NULL: out of memory. */
+/* Append an element of SIZE zero bytes to *ARRAY, which has *N elements, and
+ * return it. ARRAY points to a pointer, as memory grows by doubling. NULL: out
+ * of memory. */
 void *info_grow(void *array, unsigned *n, size_t size);
-/* Add an element, which owns its strings. NULL: no more fit, or out of memory;
- * I says which. */
+/* Add an element, which owns its strings. NULL: no more fit (I->has_more is
+ * set), or out of memory (I->lacks_memory). */
 struct session_info *info_add_session(struct info *i);
 struct stream_info *info_add_stream(struct info *i);
 struct viewer_info *info_add_viewer(struct info *i);
-/* A copy of TEXT for an added element; NULL: out of memory, which I says. */
+/* A copy of TEXT for an added element; NULL: out of memory, and
+ * I->lacks_memory is set. */
 char *info_text(struct info *i, const char *text);
 
 #endif

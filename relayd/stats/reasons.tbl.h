@@ -18,15 +18,15 @@
 #endif
 
 /* Why packets are lost: lost_packets_total. */
-LOSS(gap,                "packets that never arrived over TCP")
-LOSS(udp,                "packets that did not arrive over UDP in time")
+LOSS(gap,                "they never arrived over TCP")
+LOSS(udp,                "they did not arrive over UDP in time")
 LOSS(write,              "they could not be written")
 LOSS(disk_full,          "the disk was full")
 LOSS(removed,            "somebody removed the file or its folder")
-LOSS(no_chunk,           "they arrived after the last rotation, with no chunk")
-LOSS(memory,             "memory was short, and their indexes did not arrive")
-LOSS(unfinished,         "an index arrived, but the bytes never did")
-LOSS(viewer_overwritten, "overwritten or cleared before a viewer read them")
+LOSS(no_chunk,           "they arrived after a rotation to no chunk")
+LOSS(memory,             "memory was short, and their indexes had not arrived")
+LOSS(unfinished,         "their indexes arrived, but their bytes never did")
+LOSS(viewer_overwritten, "they were overwritten or cleared before a viewer read them")
 LOSS(viewer_removed,     "their file was removed before a viewer read them")
 
 /* Why a session ended: sessions_ended_total, and the log. */
@@ -37,7 +37,7 @@ WHY(waited, "announced bytes did not arrive in time")
 WHY(stop,   "the relay stopped")
 
 /* Why a connection or a request was refused: refused_total. */
-REASON(refused,     "a request got an error, the connection went on")
+REASON(refused,     "a request got an error, and the connection continued")
 REASON(closed,      "a request got an error, and the connection ended")
 REASON(malformed,   "malformed message")
 REASON(protocol,    "not allowed by the protocol in this state")

@@ -26,9 +26,9 @@ STAT(index_records, COUNTER, "index_records_total", "", "",
 STAT(beacons, COUNTER, "beacons_total", "", "",
     "Beacons received: time stamps without a packet")
 STAT(corrected_records, COUNTER, "corrected_records_total", "", "",
-    "Index records corrected because their size was not the packet's")
+    "Index records corrected because their size differed from the packet's")
 STAT(gaps, COUNTER, "gaps_total", "", "",
-    "Gaps in packet numbers: the relay stopped waiting for the missing packets")
+    "Gaps in packet numbers, after which the relay continued")
 STAT(write_errors, COUNTER, "write_errors_total", "", "",
     "Writes that failed")
 STAT(forced_locks, COUNTER, "forced_locks_total", "", "",
@@ -48,8 +48,8 @@ STAT(sessions_began, COUNTER, "sessions_began_total", "", "",
 	    "Sessions ended")
 #include "relayd/stats/reasons.tbl.h"
 STAT(sessions_cut, GAUGE, "sessions_cut", "", "",
-    "Sessions that were open when the relay last ended: their tracers go on "
-    "unrecorded")
+    "Sessions that were open when the relay last ended: their tracers "
+    "continue, but nothing is recorded")
 STAT(sessions_active, GAUGE, "sessions", "state", "active",
     "Open sessions, by state")
 STAT(sessions_ending, GAUGE, "sessions", "state", "ending",
@@ -71,7 +71,7 @@ STAT(sent_bytes, COUNTER, "sent_bytes_total", "", "",
 STAT(trace_bytes, GAUGE, "trace_bytes", "", "",
     "Bytes of the traces in the output directory that the relay knows")
 STAT(unnoted, COUNTER, "unnoted_total", "", "",
-    "Directories never deleted: there was no memory to keep track of them")
+    "Directories that are never deleted, because memory for notes was short")
 #define DELETED(name, text) \
 	STAT(deleted_##name, COUNTER, "deleted_total", "reason", #name, \
 	    "Sessions, chunks and snapshots deleted")

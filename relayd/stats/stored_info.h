@@ -62,8 +62,8 @@ struct message;
 struct stored_info {
 	struct stored_info *next; /* of those that wait */
 	struct message *reply;	  /* for the answer; owned */
-	struct loop *from;	  /* where it goes */
-	uint64_t question;	  /* of whoever asked */
+	struct loop *from;	  /* the loop that gets the reply */
+	uint64_t question;	  /* the asker's number for it */
 	enum stored_request kind;
 	uint64_t after; /* LIST */
 	unsigned limit; /* LIST: at most INFO_MAX */
