@@ -116,7 +116,8 @@ on_handover(struct conn *take_c, void *arg)
 		return;
 	}
 	if (st == E_NOMEM)
-		log_error("peer=%s dropped: out of memory", take_c->peer);
+		log_error(
+		    "peer=%s connection dropped: out of memory", take_c->peer);
 	free(adopt);
 	conn_destroy(take_c, true);
 }

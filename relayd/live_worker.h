@@ -21,7 +21,7 @@ struct sockaddr;
 struct live_config {
 	unsigned n_workers;   /* 1 to LIVE_WORKERS_MAX (options.h) */
 	bool holds_replies;   /* --live-hold */
-	unsigned max_viewers; /* per session; 0: any number */
+	unsigned max_viewers; /* per session; 0: no limit */
 	unsigned max_conns;   /* more viewers are turned away */
 	unsigned max_ended;   /* of each viewer: VIEWER_ENDED_MAX or less */
 	uint64_t stall_ns;    /* 0: VIEWER_STALL_NS */
@@ -35,12 +35,13 @@ struct live_notifier *live_pool_notifier(struct live_pool *p);
 /* A viewer has connected; takes FD. Main thread. */
 void live_pool_adopt(
     struct live_pool *p, int take_fd, const struct sockaddr *peer);
-/* Have all workers' loops turned since the last call? (loop_is_alive()) Main
+/* Has every worker's loop run since the last call? (loop_is_alive()) Main
  * thread. */
 bool live_pool_is_alive(struct live_pool *p);
 /* Viewers that are connected. Any thread. */
 uint64_t live_pool_viewers(const struct live_pool *p);
-/* Of one session, from now on; those that are there stay. Any thread. */
+/* Set the most viewers of one session. Viewers that are attached already stay.
+ * Any thread. */
 void live_pool_set_max_viewers(struct live_pool *p, unsigned n);
 /* Its threads, added to OUT. */
 void live_pool_threads(struct live_pool *p, struct threads *out);

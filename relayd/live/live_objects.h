@@ -128,7 +128,7 @@ struct live_notifier {
 	void (*notify)(
 	    struct live_notifier *d, enum live_event what, void *object);
 	/* Wake the live workers in BITS: SOURCE (a packet_log, or a
-	 * metadata_log) has news. SOURCE is only compared, never
+	 * metadata_log) has an event. SOURCE is only compared, never
 	 * dereferenced. */
 	void (*wake)(
 	    struct live_notifier *d, uint64_t bits, const void *source);

@@ -145,7 +145,7 @@ open_one(struct open_files *files, struct open_file *f, bool is_index, int *fd)
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 	    errno == EAGAIN)
 		return E_NOMEM;
-	log_peer_errno(LOG_WARN, "viewer: %s", name);
+	log_peer_errno(LOG_WARN, "viewer: cannot open %s", name);
 	return st;
 }
 

@@ -135,22 +135,23 @@ viewer_is_to_be_closed(
 	return v->is_to_be_closed;
 }
 
-/* V attached to S (CAME), or detached from it. */
+/* V attached to S (HAS_COME), or detached from it. */
 static void
 report_attachment(
-    const struct viewer *v, const struct live_session *s, bool came)
+    const struct viewer *v, const struct live_session *s, bool has_come)
 {
 	const struct session_info info = { .id = s->id,
 		.host = s->hostname,
 		.name = s->name,
 		.viewers = (unsigned)published(&s->clients) };
 
-	stats_add(v->viewers->stats, STAT_viewers, came ? 1 : UINT64_MAX);
-	stats_add(v->viewers->stats, STAT_viewers_came, came ? 1 : 0);
-	relay_event_report(&(struct relay_event){
-	    .kind = came ? RELAY_EVENT_VIEWER_CAME : RELAY_EVENT_VIEWER_WENT,
-	    .session = &info,
-	    .viewer = v->peer });
+	stats_add(v->viewers->stats, STAT_viewers, has_come ? 1 : UINT64_MAX);
+	stats_add(v->viewers->stats, STAT_viewers_came, has_come ? 1 : 0);
+	relay_event_report(
+	    &(struct relay_event){ .kind = has_come ? RELAY_EVENT_VIEWER_CAME
+						    : RELAY_EVENT_VIEWER_WENT,
+		.session = &info,
+		.viewer = v->peer });
 }
 
 static void

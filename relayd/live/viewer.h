@@ -43,7 +43,7 @@
 
 /* The part of --max-memory that all viewers' positions may use. A position
  * counts as VIEWER_POSITION_MEMORY bytes, and as VIEWER_ENDED_MEMORY
- * more when its stream is closed, as it alone keeps what is left of that. */
+ * more when its stream is closed, because then it alone keeps the stream. */
 #define VIEWER_POSITIONS_PART 4
 #define VIEWER_POSITION_MEMORY 384
 #define VIEWER_ENDED_MEMORY 3072
@@ -61,7 +61,7 @@ struct viewers;
 /* The outcome of a request. */
 enum live_outcome {
 	LIVE_REPLY,	 /* the reply is in *out */
-	LIVE_REPLY_LAST, /* ... and then the connection ends */
+	LIVE_REPLY_LAST, /* the same, then the connection ends */
 	LIVE_HOLD,  /* no reply yet: ask again when woken, or at the limit */
 	LIVE_CLOSE, /* without a reply */
 };
@@ -112,8 +112,8 @@ struct live_how {
 /* What a held request waits for. */
 struct live_held {
 	const void *source; /* the log that is waited for; may be NULL */
-	bool is_any;	    /* news of any log ends the wait, too */
-	bool is_turn;	    /* a packet of another stream does, too */
+	bool is_any;	    /* an event of any log ends the wait */
+	bool is_turn;	    /* a packet of another stream ends it */
 	bool is_early;	    /* at the limit it may be held again */
 	uint64_t until_ns;
 };
@@ -128,8 +128,8 @@ enum live_outcome viewer_serve(struct viewer *v, const struct live_request *q,
     const struct live_how *how, struct live_reply *reply,
     struct live_held *held) MUST_CHECK;
 
-/* SOURCE has news: is there a packet for V in it? For requests whose is_turn is
- * set. */
+/* An event of the log SOURCE came: does it have a packet that V has not read?
+ * For requests whose is_turn is set. */
 bool viewer_is_its_turn(const struct viewer *v, const void *source);
 /* Was a stream published, or did a session end (*HAS_ENDED), since V's last
  * request was served? Only in sessions that it is attached to. */

@@ -100,8 +100,8 @@ viewer_change_begin(struct viewer *v, struct position *p,
 		return BEGIN_KEPT;
 	}
 	v->passed++;
-	log_debug("peer=%s viewer skips an empty packet of %s/%s from before "
-		  "it knew the stream",
+	log_debug("peer=%s viewer skips an empty packet of %s/%s that began "
+		  "before it knew the stream",
 	    v->peer, p->stream->path, p->stream->channel);
 	return BEGIN_SKIP_PACKET;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the viewer port's endpoint share: viewer*.c. Nobody else
- * includes it.
+ * What the files of the viewer port's endpoint share: viewer*.c. No other
+ * file includes it.
  */
 #ifndef RELAYD_LIVE_VIEWER_INTERNAL_H
 #define RELAYD_LIVE_VIEWER_INTERNAL_H
@@ -28,8 +28,8 @@
 /* How many packets one request may skip before other viewers are served. */
 #define VIEWER_PASSES_MAX 64
 /* For a viewer that lists before it creates its session, packets of other
- * streams end the wait if it has at most this many streams: each of them is
- * looked at. */
+ * streams end the wait if it has at most this many streams, because each of
+ * them is checked. */
 #define VIEWER_CYCLE_STREAMS 256
 /* A viewer that asks for streams and does not read them is closed when it has
  * more than this many times max_ended of them. */
@@ -88,9 +88,9 @@ struct position {
 	uint64_t pos;		/* number of the next packet to send */
 	struct open_file *file; /* of the last packet whose index was sent */
 	struct open_part part;	/* that packet, until it is fetched */
-	bool has_bound;		/* an INACTIVE reply was sent; */
-	uint64_t bound;		/* the last one had this time */
-	uint64_t last_sent;	/* the latest time that it was sent of both */
+	bool has_bound;		/* an INACTIVE reply was sent */
+	uint64_t bound;		/* the time in the last of them */
+	uint64_t last_sent;	/* the latest time sent, of packets or bounds */
 	/* Times of the tracer's clock (live 4.11). */
 	uint64_t time_before;	   /* events are later; 0: not known */
 	uint64_t min_begin;	   /* no packet may begin before; 0: none */
@@ -141,8 +141,8 @@ struct viewer {
 	/* Events since the last request was served. */
 	bool has_new_stream, has_new_end;
 	/* Holding replies (live 4.8). */
-	unsigned nothings;	/* "nothing" replies since the last news */
-	uint64_t nothing_id;	/* the stream of the last one; 0: none */
+	unsigned nothings;	/* replies in a row that had nothing new */
+	uint64_t nothing_id;	/* the stream of the last of them; 0: none */
 	uint64_t last_reply_ns; /* of any kind */
 	/* For the log. */
 	uint64_t lost;	 /* packets overwritten or cleared unread */
@@ -152,8 +152,8 @@ struct viewer {
 /* viewer.c */
 /* Count a reply that is sent, for the rule of live 4.8. */
 void viewer_count(struct viewer *v, bool is_news);
-/* May a "nothing" reply be held now, by that rule? SESSION gives the limit;
- * SOURCE is the log to wait for. */
+/* May a reply that has nothing new be held now, by that rule? SESSION gives the
+ * limit; SOURCE is the log to wait for. */
 bool viewer_may_hold(const struct viewer *v, const struct live_how *how,
     const struct live_session *session, const void *source,
     struct live_held *held);

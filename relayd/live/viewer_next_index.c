@@ -64,7 +64,7 @@ struct question {
 	bool is_news;	   /* it is sent at once (live 4.8) */
 	bool is_end;	   /* the position is forgotten */
 	bool awaits_class; /* answer when the metadata has come */
-	uint64_t until_ns; /* not 0: answer then, or on news */
+	uint64_t until_ns; /* not 0: answer then, or on an event */
 };
 
 /* Has the viewer sent more while the request was held? */
@@ -396,7 +396,7 @@ take_packet(struct question *q)
 	return true;
 }
 
-/* The same bound again is not news. */
+/* The same bound again is nothing new. */
 static void
 answer_inactive(struct question *q, uint64_t time)
 {
@@ -556,7 +556,7 @@ may_hold_nothing(const struct question *q, struct live_held *held)
 
 /* What a held request waits for, besides hidden streams. */
 enum {
-	WAIT_LOG = 1,	/* news of its stream */
+	WAIT_LOG = 1,	/* an event of its stream */
 	WAIT_CLASS = 2, /* of the trace's metadata */
 	WAIT_TURN = 4,	/* a packet of another stream */
 };
@@ -656,7 +656,7 @@ viewer_is_its_turn(const struct viewer *v, const void *source)
 	list_each (p, &v->announced, struct position, node) {
 		if (p->stream->is_metadata || p->stream->log != source)
 			continue;
-		/* The news may be a beacon only: then the wait goes on. */
+		/* The event may be a beacon only: then keep waiting. */
 		waiters_add(&p->stream->log->waiters, v->viewers->wake_bit);
 		return has_packet(p);
 	}

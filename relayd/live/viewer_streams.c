@@ -203,8 +203,8 @@ lose_oldest_stream(struct viewer *v)
 		return false;
 	if (log_ratelimit(&v->viewers->last_ended_log, LOG_AGAIN_NS))
 		log_peer(LOG_WARN,
-		    "peer=%s viewer has %u ended streams to read:"
-		    " it misses the rest of %s/%s, and maybe of others",
+		    "peer=%s viewer has %u ended streams left to read, too "
+		    "many: the rest of %s/%s, and maybe of others, is not sent",
 		    v->peer, v->n_ended, p->stream->path, p->stream->channel);
 	v->lost += published(&p->stream->log->count) - p->pos;
 	viewer_forget(v, p);

@@ -21,7 +21,8 @@ struct stats;
 struct info;
 
 struct viewers {
-	pthread_t thread; /* no other uses this, except what says so */
+	pthread_t
+	    thread; /* only this thread uses it; exceptions: "any thread" */
 	bool has_thread;
 	struct list all;      /* struct viewer, by node */
 	struct list sessions; /* struct live_seat, as they are listed */
@@ -35,7 +36,7 @@ struct viewers {
 	uint64_t events_arrived;
 	uint64_t wake_bit;	      /* of WORKER, in the logs' waiters */
 	bool holds_replies;	      /* --live-hold */
-	struct published max_viewers; /* per session; 0: any number */
+	struct published max_viewers; /* per session; 0: no limit */
 	unsigned max_ended; /* ended streams per viewer; VIEWER_ENDED_MAX */
 	/* Ended sessions that a viewer has streams of, counted for each viewer;
 	 * and how many there may be. */
@@ -70,8 +71,8 @@ void viewers_take_event(
 /* A session that is recorded, or NULL. */
 struct live_session *viewers_find(const struct viewers *vs, uint64_t id);
 
-/* Too many ended sessions are unread: mark the viewer to disconnect. One at a
- * time, so it is called again after that. */
+/* If too many ended sessions are unread, mark one viewer for disconnection.
+ * Call it again after that viewer is destroyed. */
 void viewers_limit_sessions(struct viewers *vs);
 
 /* Answer what I asks of VIEWERS, a struct viewers; for questions_answer(). */

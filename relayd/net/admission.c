@@ -144,9 +144,10 @@ admission_new_session(
 			  "need all descriptors (--fd-pool-size)",
 		    c->peer, n);
 	else if (!is_full && log_ratelimit(&set->last_host_log, LOG_AGAIN_NS))
-		log_error("peer=%s session refused: its host has %u of %u, and "
-			  "the last %" PRIu64 " are for hosts with less than "
-			  "%u (--fd-pool-size)",
+		log_error("peer=%s session refused: its host has %u of %u "
+			  "sessions, and the last %" PRIu64
+			  " slots are reserved for hosts with fewer than %u "
+			  "(--fd-pool-size)",
 		    c->peer, of_host, n, all.hard - all.soft, HOST_FEW);
 	return false;
 }

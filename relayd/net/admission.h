@@ -15,11 +15,13 @@ struct conns;
 
 /*
  * Take a descriptor for C, a new connection that is not attached to SET yet.
- *When the share is used up, another connection is closed: control: the oldest
- *that has not sent VERSION, else the oldest, because a tracer sends its request
- *at once; data: the newest of another host, if few connections of C's host
- *wait, else none, because a tracer's data connection may be silent until its
- *first packet. False: C is refused; the caller destroys it.
+ * When the share of its kind is used up, another waiting connection is closed:
+ *	control: the oldest that has not sent VERSION, else the oldest, because
+ *	    a tracer sends its request at once;
+ *	data: the newest of another host, if C's host has few that wait; else
+ *	    none, because a tracer's data connection may be silent until its
+ *	    first packet.
+ * False: C is refused; the caller destroys it.
  */
 bool admission_connect(struct conns *set, struct conn *c) MUST_CHECK;
 
@@ -43,7 +45,7 @@ bool admission_take_session(struct conns *set, struct conn *c) MUST_CHECK;
  * False: no slot is free, which is logged. */
 bool admission_new_session(
     struct conns *set, struct conn *c, unsigned n, unsigned of_host) MUST_CHECK;
-/* A session ended and N remain: the descriptors of free slots may be lent. */
+/* A session ended and N remain: its descriptors may be lent (common/fds.h). */
 void admission_session_gone(unsigned n);
 
 #endif

@@ -52,7 +52,8 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 		if (!c->is_closing) {
 			stats_refused(conn_port(c), REFUSAL_stalled);
 			log_peer(LOG_WARN,
-			    "peer=%s closed: %s %" PRIu64 " s ago", c->peer,
+			    "peer=%s connection closed: %s %" PRIu64 " s ago",
+			    c->peer,
 			    buf_len(&c->out) > 0
 				? "it stopped reading its replies"
 				: "it stopped in the middle of a message",
@@ -150,8 +151,8 @@ close_incomplete(struct list *n)
 	struct conn *c = list_entry(n, struct conn, node);
 
 	log_peer(LOG_WARN,
-	    "peer=%s closed in the middle of a message: packets use more than "
-	    "twice --max-memory",
+	    "peer=%s connection closed in the middle of a message: packets use "
+	    "more than twice --max-memory",
 	    c->peer);
 	conn_destroy(c, true);
 }

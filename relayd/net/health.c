@@ -70,7 +70,8 @@ client_answer(struct client *c)
 		 * has closed. */
 		if (send(c->fd, &mask, sizeof(mask),
 			MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(mask))
-			log_debug("health: a client left before its answer");
+			log_debug(
+			    "health: a client disconnected before the reply");
 	} else {
 		log_debug("health: unknown command %u", command);
 	}

@@ -90,7 +90,8 @@ set_options(const struct listener *l, int fd)
 	(void)set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (l->keepalive != NULL && l->keepalive->on &&
 	    !keep_alive(l->keepalive, fd))
-		log_errno(LOG_WARN, "%s port: keep-alive", l->name);
+		log_errno(
+		    LOG_WARN, "%s port: cannot set TCP keep-alive", l->name);
 }
 
 /* Accept and close one connection with the spare descriptor, then pause. */
@@ -143,7 +144,8 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 		else if (errno == EINTR || errno == ECONNABORTED)
 			continue;
 		else if (errno != EAGAIN)
-			log_errno(LOG_WARN, "%s port: accept", l->name);
+			log_errno(LOG_WARN,
+			    "%s port: cannot accept a connection", l->name);
 		return;
 	}
 }

@@ -54,7 +54,8 @@ on_rested(evutil_socket_t fd, short what, void *arg)
 	loop_is_busy(l);
 	if (event_add(&l->inbox_event, NULL) == 0)
 		return;
-	log_error("inbox: out of memory");
+	log_error(
+	    "event loop: out of memory; messages from other threads wait");
 	begin_rest(l);
 }
 
@@ -201,7 +202,7 @@ loop_wake(struct loop *l)
 	const uint64_t one = 1;
 
 	if (write(l->inbox_fd, &one, sizeof(one)) < 0)
-		log_errno(LOG_ERROR, "inbox: wake");
+		log_errno(LOG_ERROR, "event loop: cannot wake its thread");
 }
 
 void

@@ -28,11 +28,14 @@ set_options(int fd)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) !=
 		0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) != 0)
-		log_errno(LOG_INFO, "udp port: receive buffer");
+		log_errno(LOG_INFO,
+		    "udp port: cannot set the size of the receive buffer");
 	if (setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one)) != 0)
-		log_errno(LOG_INFO, "udp port: drops are not counted");
+		log_errno(
+		    LOG_INFO, "udp port: dropped datagrams are not counted");
 	if (setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof(one)) != 0)
-		log_errno(LOG_INFO, "udp port: no GRO");
+		log_errno(LOG_INFO, "udp port: cannot receive several "
+				    "datagrams at once (UDP_GRO)");
 }
 
 static int
@@ -78,8 +81,8 @@ steer(int fd)
 
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program,
 		sizeof(program)) != 0)
-		log_errno(LOG_INFO, "udp port: datagrams are handed on "
-				    "between workers");
+		log_errno(LOG_INFO,
+		    "udp port: workers forward datagrams to each other");
 }
 
 enum status

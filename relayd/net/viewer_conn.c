@@ -272,7 +272,7 @@ serve_one(struct viewer_conn *c, size_t *left)
 	case LIVE_CLOSE:
 		log_peer(LOG_WARN,
 		    "peer=%s viewer closed: %s (%" PRIu32
-		    ") is not allowed here",
+		    ") is not allowed in this state",
 		    c->peer, row->name == NULL ? "unknown command" : row->name,
 		    c->request.cmd);
 		stats_refused(PORT_LIVE, REFUSAL_protocol);
@@ -558,7 +558,7 @@ viewer_conns_tick(struct viewer_conns *set, uint64_t now_ns)
 			continue;
 		log_peer(LOG_WARN,
 		    "peer=%s viewer closed: %s for %" PRIu64 " s", c->peer,
-		    c->is_sending ? "it has not read"
+		    c->is_sending ? "it has read no reply"
 				  : "it stopped within a request",
 		    (now_ns - c->progress_ns) / NS_PER_S);
 		stats_refused(PORT_LIVE, REFUSAL_stalled);
