@@ -106,8 +106,8 @@ retention_thread_reload(const struct options *o, void *thread)
 
 	if (limits == NULL || message_create(&m, MESSAGE_SETTINGS) != OK) {
 		free(limits);
-		log_warn("reload: the limits of retention stay as they were: "
-			 "out of memory");
+		log_warn("reload: retention keeps its previous limits: out of "
+			 "memory");
 		return;
 	}
 	*limits = limits_of(o);

@@ -478,8 +478,9 @@ expect(struct control *c, const struct relay_header *hdr)
 
 	if (row->name == NULL || (row->allowed & state) != 0)
 		return OK;
-	log_peer(LOG_WARN, "peer=%s connection closed: %s before a session",
-	    c->peer, row->name);
+	log_peer(LOG_WARN,
+	    "peer=%s connection closed: %s before create_session", c->peer,
+	    row->name);
 	c->has_told = true;
 	return E_PROTOCOL;
 }

@@ -118,10 +118,10 @@ finish_packet(struct ingest *in)
 	in->last_size = p->size;
 	if (t == NULL) {
 		packet_destroy(&in->shard->store->packets, p);
-		return refuse(in, "its stream was closed", E_PROTOCOL);
+		return refuse(in, "the stream is closed", E_PROTOCOL);
 	}
 	if (intake_add_packet(t, p) != OK)
-		return refuse(in, "its number came twice", E_PROTOCOL);
+		return refuse(in, "the packet number came twice", E_PROTOCOL);
 	return OK;
 }
 
@@ -137,20 +137,23 @@ begin_packet(struct ingest *in)
 		return st;
 	t = find_stream(in);
 	if (t == NULL)
-		return refuse(in, "no such stream here", E_PROTOCOL);
+		return refuse(in, "unknown stream", E_PROTOCOL);
 	if (in->session == NULL) {
 		if (session_input_came(t->session, &in->input) != OK)
-			return refuse(in, "its session has too many", E_LIMIT);
+			return refuse(in,
+			    "the session has too many data connections",
+			    E_LIMIT);
 		in->session = t->session;
 		log_debug(
 		    "%s data connection from %s", in->session->tag, in->peer);
 	}
 	if ((uint64_t)in->h.size + in->h.padding >
 	    in->shard->config.max_packet_size)
-		return refuse(in, "larger than --max-packet-size", E_LIMIT);
+		return refuse(
+		    in, "the packet is larger than --max-packet-size", E_LIMIT);
 	st = intake_begin(t, &in->h);
 	if (st != OK)
-		return refuse(in, "its number is out of order", st);
+		return refuse(in, "the packet number is out of order", st);
 	in->packet = packet_create(&in->shard->store->packets, in->h.net_seq);
 	if (in->packet == NULL)
 		return refuse(in, "out of memory", E_NOMEM);

@@ -181,8 +181,8 @@ intake_add_record(struct stream *t, const struct relay_index *i)
 	if (t->intake.reorder.n_records > before &&
 	    !session_may_receive(t->session)) {
 		log_peer(LOG_WARN,
-		    STREAM_FMT " an index for packet %" PRIu64
-			       ", but its data connection is gone",
+		    STREAM_FMT " index of packet %" PRIu64
+			       " refused: the data connection has ended",
 		    STREAM_ARGS(t), i->net_seq);
 		return E_NOENT;
 	}
@@ -248,7 +248,7 @@ intake_finish(struct stream *t)
 		return true;
 	writer_lost(t, LOSS_unfinished, *n);
 	log_peer(LOG_INFO,
-	    STREAM_FMT " closed; the bytes of %u packets never came",
+	    STREAM_FMT " closed; the bytes of %u packets never arrived",
 	    STREAM_ARGS(t), *n);
 	return true;
 }
@@ -320,7 +320,7 @@ give_up_gap(struct stream *t)
 	list_del(&t->intake.gapped_node);
 	log_peer(LOG_WARN,
 	    STREAM_FMT " gap: %" PRIu64 " packets from number %" PRIu64
-		       " on never came (%u of them had an index)",
+		       " on never arrived (%u of them had an index)",
 	    STREAM_ARGS(t), n, from, records);
 }
 

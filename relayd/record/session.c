@@ -298,7 +298,7 @@ session_found_place(struct session *s, const struct relpath *path)
 		log_error(
 		    "%s not shown to viewers: %s", s->tag, status_text(st));
 	else
-		log_info("%s named by its first stream", s->tag);
+		log_info("%s named after its first stream", s->tag);
 }
 
 enum status
@@ -564,8 +564,8 @@ session_count_waiting(struct session *s, int64_t bytes, int64_t file_bytes)
 	s->waiting.bytes += (uint64_t)bytes;
 	if (!s->waiting.is_full && s->waiting.bytes > max) {
 		s->waiting.is_full = true;
-		log_info("%s %" PRIu64 " bytes wait for their indexes: data "
-			 "connections are not read for now",
+		log_info("%s data connections are paused: %" PRIu64
+			 " bytes wait for their indexes",
 		    s->tag, s->waiting.bytes);
 	} else if (s->waiting.is_full && s->waiting.bytes <= max / 2) {
 		s->waiting.is_full = false;

@@ -38,7 +38,7 @@ with_stamp(struct relpath **out, const struct relpath *name, uint64_t when)
 	return st != OK ? st : relpath_suffix(out, name, suffix);
 }
 
-/* Join *PATH and B in place. */
+/* Append B to *PATH; B may be NULL. */
 static enum status
 extend(struct relpath **path, const struct relpath *b)
 {

@@ -281,8 +281,8 @@ take_quota(const struct session *s, bool *is_extra)
 		return OK;
 	*is_extra = false;
 	log_peer(LOG_WARN,
-	    "%s trace chunk refused: %u trace chunks are open, as streams have "
-	    "not left them",
+	    "%s trace chunk refused: %u trace chunks are open because streams "
+	    "have not been rotated out of them",
 	    s->tag, n);
 	return E_LIMIT;
 }

@@ -591,7 +591,7 @@ is_asked(const struct stream *t, uint64_t handle)
 void
 udp_status(const struct session *s, uint64_t handle, struct buf *out)
 {
-	uint32_t streams = 0, room = UDP_STATUS_RANGES_MAX;
+	uint32_t streams = 0, left = UDP_STATUS_RANGES_MAX;
 	uint32_t looks = UDP_STATUS_LOOKS;
 	const struct stream *t;
 
@@ -604,7 +604,7 @@ udp_status(const struct session *s, uint64_t handle, struct buf *out)
 	udp_status_head(out, RELAY_OK, streams);
 	list_each (t, &s->streams, struct stream, session_node)
 		if (is_asked(t, handle))
-			room -= put_stream(t, out, room, &looks);
+			left -= put_stream(t, out, left, &looks);
 }
 
 void

@@ -427,8 +427,9 @@ drop_without_chunk(struct stream *t)
 	writer_lost(t, LOSS_no_chunk, w->batch.n);
 	if (!w->has_logged_drop)
 		log_peer(LOG_WARN,
-		    STREAM_FMT " %u packets dropped: they came after the "
-			       "stream's last rotation, to no chunk",
+		    STREAM_FMT
+		    " %u packets dropped: they came after a rotation that left "
+		    "the stream without a trace chunk",
 		    STREAM_ARGS(t), w->batch.n);
 	w->has_logged_drop = true;
 }
@@ -446,9 +447,9 @@ correct_record(struct stream *t, struct packet *p)
 	if (!t->writer.has_logged_size)
 		log_peer(LOG_WARN,
 		    STREAM_FMT " the index of packet %" PRIu64 " says %" PRIu64
-			       " bits, %" PRIu64 " of them used, "
-			       "but the packet has %" PRIu64
-			       ": corrected, as all that follow",
+			       " bits, %" PRIu64
+			       " of them used, but the packet has %" PRIu64
+			       " bits: corrected, like later ones",
 		    STREAM_ARGS(t), p->net_seq, rec->packet_size,
 		    rec->content_size, bits);
 	t->writer.has_logged_size = true;
@@ -505,7 +506,9 @@ static void
 log_no_file(struct stream *t, enum status st)
 {
 	if (st != OK)
-		log_peer(LOG_ERROR, STREAM_FMT " no file to continue in",
+		log_peer(LOG_ERROR,
+		    STREAM_FMT
+		    " cannot be recorded: it has no file to continue in",
 		    STREAM_ARGS(t));
 }
 

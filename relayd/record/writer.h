@@ -43,7 +43,8 @@ struct writer {
 	/* has_x: is x_seq set? */
 	bool has_data, has_record, has_packet_seq;
 	uint64_t data_seq; /* net_seq_num of the last packet written or lost */
-	uint64_t record_seq; /* ... whose record is written or lost, too */
+	uint64_t
+	    record_seq; /* the last packet whose record is written or lost */
 	uint64_t packet_seq; /* packet_seq_num of the last packet */
 
 	uint64_t written_bytes, written_packets, lost; /* since it began */
@@ -70,9 +71,9 @@ bool writer_write_ready(struct stream *t);
 /* Write only packets that have left the heap, before the transport gives up the
  * packets after them. */
 void writer_write_batch(struct stream *t);
-/* A packet with this packet_seq_num will not come: go on as if it had. */
+/* The packet with this packet_seq_num is lost: roll if that is due after it. */
 void writer_pass_packet(struct stream *t, uint64_t packet_seq);
-/* A rotation may have become due. */
+/* Go to the next chunk if the pending rotation is due. */
 enum status writer_roll_if_due(struct stream *t) MUST_CHECK;
 
 /* Create the file of the current place. */

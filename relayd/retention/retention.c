@@ -172,15 +172,15 @@ log_no_notes(struct retention *r, enum status st)
 	if (st == E_MALFORMED) {
 		why = "its notes of the output directory are damaged, or of "
 		      "another version";
-		cure = "to begin with new ones, which know no trace of before, "
-		       "remove that file";
+		cure = "to start with empty notes, remove that file (then the "
+		       "earlier traces are never deleted)";
 	}
 	if (r->has_logged_why)
 		return;
 	r->has_logged_why = true;
 	if (st == E_BUSY)
-		log_warn("%s: another relay has this output directory: this "
-			 "relay deletes none of its traces; give each relay a "
+		log_warn("%s: another relay uses this output directory: this "
+			 "relay deletes no traces in it; give each relay a "
 			 "directory of its own",
 		    r->output);
 	else if (has_limits(&r->limits))
@@ -306,7 +306,7 @@ follow_output(struct retention *r)
 	if (r->is_loaded && is_same && !r->is_locked_out)
 		return;
 	if (r->base_fd >= 0 && !is_same)
-		log_warn("output directory %s: was removed or replaced: its "
+		log_warn("output directory %s was removed or replaced: its "
 			 "traces are never deleted",
 		    r->output);
 	unload(r);
@@ -366,8 +366,8 @@ check_one(struct retention *r)
 		if (st == OK) {
 			close(fd);
 		} else if (st == E_NOENT && e != r->job.entry) {
-			log_info("%s: was removed, renamed or replaced, so it "
-				 "is never deleted",
+			log_info("%s was removed, renamed or replaced, so the "
+				 "relay never deletes it",
 			    e->path);
 			retention_forget(r, e);
 		}

@@ -287,9 +287,10 @@ postpone(struct retention *r)
 	if (!r->job.has_newer) {
 		log_info("%s: not deleted yet: it is in use", e->name);
 	} else if (e->n_refused++ == 0) {
-		log_warn("%s: not deleted: its directory \"%s\" was created "
-			 "after the trace had ended; move that elsewhere, or "
-			 "keep the trace with \"tracepulse keep\"",
+		log_warn(
+		    "%s: not deleted: its directory \"%s\" was created "
+		    "after the trace had ended; move this directory elsewhere, "
+		    "or keep the trace with \"tracepulse keep\"",
 		    e->name, tree_found(r->job.tree)->used);
 	}
 	for (unsigned n = e->n_refused; n > 1 && pause < RETENTION_RETRY_NS;
@@ -330,7 +331,8 @@ begin(struct retention *r, struct entry *e, enum job_step step,
 	enum status st = retention_open(r, e, &j->fd);
 
 	if (st == E_NOENT) {
-		log_info("%s: was removed or replaced, so it is never deleted",
+		log_info(
+		    "%s was removed or replaced, so the relay never deletes it",
 		    e->path);
 		retention_forget(r, e);
 		return;
