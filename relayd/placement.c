@@ -116,6 +116,7 @@ placement_release(struct placement *p, const struct placement_key *key)
 
 	list_each (s, &p->sessions, struct placed, node) {
 		if (s->key.worker == key->worker &&
+		    s->key.has_peer_id == key->has_peer_id &&
 		    peer_host_is_same(&s->key.host, &key->host) &&
 		    (!key->has_peer_id || has_same_ids(&s->key, key))) {
 			found = s;

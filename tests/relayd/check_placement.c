@@ -76,6 +76,28 @@ TEST(peers_without_a_name_are_alone)
 	placement_destroy(NULL);
 }
 
+/* As from ::1, of which no byte is known. */
+TEST(a_session_without_ids_ends_as_itself)
+{
+	struct placement_key a = key(1, 0), b = key(0, 0), sibling = key(1, 0);
+	struct placement *p;
+	unsigned worker;
+
+	ck_assert_int_eq(placement_create(&p, 2), OK);
+	ck_assert_int_eq(placement_claim(p, &a), OK);
+	worker = a.worker;
+	do {
+		b = key(0, 0);
+		ck_assert_int_eq(placement_claim(p, &b), OK);
+	} while (b.worker != worker);
+	placement_release(p, &b);
+	ck_assert_int_eq(placement_claim(p, &sibling), OK);
+	ck_assert_uint_eq(sibling.worker, worker);
+	placement_release(p, &a);
+	placement_release(p, &sibling);
+	placement_destroy(p);
+}
+
 TEST(a_claim_without_memory_counts_nothing)
 {
 	struct placement_key a = key(1, 0);
