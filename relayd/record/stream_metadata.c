@@ -151,8 +151,8 @@ write_pending(struct stream *t)
 	writer_drop_pending(t);
 	if (st == OK)
 		return OK;
-	/* The metadata of a removed file is not missed. */
-	is_removed = st == E_NOENT && w->tf != NULL;
+	/* The metadata of a removed folder is not missed. */
+	is_removed = st == E_NOENT;
 	log_peer(is_removed ? LOG_WARN : LOG_ERROR,
 	    STREAM_FMT " metadata that waited for space is lost: %s",
 	    STREAM_ARGS(t), status_text(st));
@@ -220,8 +220,9 @@ stream_metadata(
 		return keep(t, m);
 	stats_add(shard_of(t)->stats, STAT_metadata_bytes, m->size);
 	t->session->report.sums.metadata_bytes += m->size;
-	/* The file was removed: drop the metadata without an error. */
-	if (st == E_NOENT && w->tf != NULL)
+	/* The file or its folder was removed: drop the metadata without an
+	 * error. */
+	if (st == E_NOENT)
 		return OK;
 	if (st == OK)
 		show(t, m->data, m->size, m->padding);
@@ -244,5 +245,8 @@ stream_reset_metadata(struct stream *t)
 	w->has_lost_metadata = false;
 	writer_drop_pending(t);
 	st = writer_open_file(t);
+	/* If its folder was removed, what follows is dropped. */
+	if (st == E_NOENT)
+		return OK;
 	return st == E_NOSPC && shard_of(t)->config.loses_when_full ? OK : st;
 }

@@ -216,6 +216,14 @@ check_syncs(struct stream *t, uint64_t n_before)
 		writer_set_error(&t->writer);
 }
 
+static enum loss
+cause_of(enum status st)
+{
+	return st == E_NOENT   ? LOSS_removed
+	       : st == E_NOSPC ? LOSS_disk_full
+			       : LOSS_write;
+}
+
 /* Packets that were in the file are lost, as their records are. */
 static void
 lose_recorded(
@@ -225,11 +233,7 @@ lose_recorded(
 	t->writer.written_bytes -= lost->bytes;
 	t->session->report.sums.written_packets -= lost->loss.n;
 	t->session->report.sums.written_bytes -= lost->bytes;
-	lose(t,
-	    st == E_NOENT   ? LOSS_removed
-	    : st == E_NOSPC ? LOSS_disk_full
-			    : LOSS_write,
-	    &lost->loss);
+	lose(t, cause_of(st), &lost->loss);
 }
 
 /* Write the records that wait. E_BUSY: a reader holds the lock of the index
@@ -366,12 +370,6 @@ get_ready(struct stream *t, const struct packet *p)
 	return t->writer.tf == NULL ? writer_open_file(t) : OK;
 }
 
-static enum loss
-cause_of(enum status st)
-{
-	return st == E_NOSPC ? LOSS_disk_full : LOSS_write;
-}
-
 /* Append the batch. A packet that cannot be written is lost, and the ones after
  * it are tried. */
 static void
@@ -406,7 +404,7 @@ append_batch(struct stream *t)
 			continue;
 		}
 		if (st == E_NOENT) {
-			lose_packets(t, p, left, LOSS_removed);
+			lose_packets(t, p, left, cause_of(st));
 			return;
 		}
 		lose_packets(t, p, 1, cause_of(st));

@@ -294,6 +294,29 @@ TEST_ROWS(packets_of_what_was_removed_are_dropped, 4)
 	stream_close(m, NEVER);
 }
 
+/* Nor for files that would be made: of a ring, or metadata that begins
+ * again. */
+TEST(packets_of_later_files_are_dropped)
+{
+	struct session *other = live_pair_session(&pair, "other", 0, false);
+	struct stream *ring, *m;
+
+	ring = live_pair_stream(session, "ust/0", "r", BYTES, 2);
+	m = live_pair_stream(other, "ust/0", "metadata", 0, 0);
+	packet(ring, 0);
+	live_pair_remove(&pair, "host");
+	for (uint64_t seq = 1; seq < 6; seq++)
+		packet(ring, seq); /* RELAY_OK, or the test ends */
+	ck_assert_uint_eq(stream_pending(ring, 5), 0);
+	ck_assert_uint_eq(pair.shard->figures.packets_dropped, 5);
+	ck_assert_int_eq(stream_reset_metadata(m), OK);
+	live_pair_metadata(m, "second", 6);
+	ck_assert_uint_eq(stream_pending(m, NEVER), 0);
+	ck_assert_int_eq(size_of("."), -1);
+	stream_close(ring, 5);
+	session_end(other, false);
+}
+
 /* Nothing is made again only to be closed. */
 TEST_ROWS(an_end_makes_nothing, 2)
 {
