@@ -505,6 +505,9 @@ session_rotate(
 		to = siblings_chunk(s->siblings, rot->chunk.value);
 		if (to == NULL || to->refs == 0)
 			return OK;
+		*code = RELAY_FILE_CREATION_ERROR;
+		if (chunk_is_gone(to) && chunk_restore(to) != OK)
+			return OK;
 	}
 	for (uint32_t i = 0; i < rot->count; i++) {
 		at = relay_rotate_next(rot);

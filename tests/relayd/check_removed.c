@@ -317,6 +317,21 @@ TEST(packets_of_later_files_are_dropped)
 	session_end(other, false);
 }
 
+/* ROTATE_STREAMS makes a chunk again that was removed before it came. */
+TEST(a_rotation_has_its_chunk)
+{
+	struct stream *t = live_pair_stream(session, "ust/0", "c", 0, 0);
+
+	packet(t, 0);
+	live_pair_create_chunk(session, 1);
+	live_pair_remove(&pair, WHERE);
+	live_pair_rotate(t, true, 1, 1);
+	close_chunk(0, RELAY_CLOSE_ARCHIVE);
+	packet(t, 1);
+	ck_assert_int_eq(size_of("*-1/ust/0/c"), BYTES);
+	stream_close(t, 1);
+}
+
 /* Nothing is made again only to be closed. */
 TEST_ROWS(an_end_makes_nothing, 2)
 {
