@@ -93,7 +93,7 @@ def what_it_says():
         path = make.write(f"{top}/a.pcap", list(make.some(500, 4)))
         result = program.run("-i", path, "--output", f"{top}/1")
         check(re.match(r"500 packets written, 500 received in \d+\.\d s; "
-                       r"dropped 0 by the kernel, 0 by us\n$", result.out),
+                       r"dropped 0 by the kernel, 0 by this program\n$", result.out),
               result.out)
         equal(result.err, "", "stderr")
         result = program.run("-i", path, "--output", f"{top}/2", "--quiet")
@@ -125,7 +125,7 @@ def figures_on_a_pipe():
         for line in result.lines():
             check(re.match(
                 r"\d+ s: received \d+ \(\d+/s, \d+\.\d MiB/s\), dropped by the "
-                r"kernel 0, by us 0, written \d+$", line), repr(line))
+                r"kernel 0, by this program 0, written \d+$", line), repr(line))
 
 
 CASES = [nothing_is_overwritten, a_size_needs_a_unit, rotation_by_size,

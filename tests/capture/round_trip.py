@@ -356,7 +356,7 @@ def written_until(number, trace, out):
     if process.returncode == 0:
         return None
     equal(process.returncode, 1, "status")
-    check(b"ended by a signal" in said[1], said)
+    check(b"stopped by a signal" in said[1], said)
     return n
 
 

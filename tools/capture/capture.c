@@ -101,8 +101,8 @@ static int signal_event = -1;
 static void
 on_signal(int number)
 {
-	static const char ended[] =
-	    "tracepulse-capture: ended by a signal before the start\n";
+	static const char ended[] = "tracepulse-capture: stopped by a signal "
+				    "before the capture started\n";
 	const uint64_t one = 1;
 	const int saved = errno;
 

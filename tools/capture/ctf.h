@@ -65,8 +65,8 @@ struct ctf_trace {
 enum status ctf_metadata(
     struct buf *out, const struct ctf_trace *trace) MUST_CHECK;
 
-/* Is this the metadata of a trace with PAYLOAD_FULL? E_REFUSED: *WHY says what
- * the trace is instead: "made by ...". */
+/* Is this the metadata of a trace with PAYLOAD_FULL? E_REFUSED: *WHY says why
+ * not, as the end of a sentence about the trace: "was not made by ...". */
 enum status ctf_metadata_check(
     const char *text, size_t n, const char **why) MUST_CHECK;
 

@@ -125,7 +125,7 @@ read_traces(struct conversion *c)
 	size_t n = 0;
 
 	if (st == E_STOPPED)
-		return fail(c, "%s: ended by a signal", dir);
+		return fail(c, "%s: stopped by a signal", dir);
 	if (st != OK)
 		return fail(c, "%.600s", c->traces.error);
 	for (unsigned i = 0; i < c->traces.n && st == OK; i++) {
@@ -146,8 +146,8 @@ read_traces(struct conversion *c)
 	return OK;
 }
 
-/* Count what was lost before a packet. The first packet of a stream that is not
- * here from its beginning only says from where to count. */
+/* Count what was lost before a packet. If the beginning of a stream is not in
+ * the trace, its first packet only says where counting starts. */
 static void
 count_losses(
     struct conversion *c, struct stream *s, const struct relay_index *i)
@@ -230,7 +230,9 @@ write_packets(struct conversion *c)
 	while (st == OK && (s = heap_pop(&c->heap)) != NULL) {
 		if (is_interrupted)
 			return fail(c,
-			    "%s: ended by a signal: the rest is missing",
+			    "%s: stopped by a signal; the rest of the packets "
+			    "were "
+			    "not written",
 			    c->options->from_ctf);
 		c->counts.read++;
 		st = c->sink->ops->record(c->sink, &s->next, s->bytes);

@@ -95,7 +95,7 @@ check(struct capture_options *o, uint64_t given)
 		    &table, "an --input is required; see --help");
 	if (o->n_uris * o->threads > PIPELINE_THREADS_MAX)
 		return option_refuse(&table,
-		    "--threads: inputs times threads may be %d at most",
+		    "--threads: the inputs together may use at most %d threads",
 		    PIPELINE_THREADS_MAX);
 	return check_output(o, given);
 }

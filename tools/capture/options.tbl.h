@@ -5,24 +5,24 @@
 OPTION(INPUT, 'i', "input", "URI", OWN(take_input),
     "read packets from URI; several inputs make streams of one trace")
 OPTION(FILTER, 0, "filter", "EXPRESSION", TEXT(filter),
-    "only packets that match, in tcpdump's language")
+    "capture only packets that match this filter; see pcap-filter(7)")
 OPTION(SNAPLEN, 0, "snaplen", "BYTES", NUMBER(snaplen, 0, RECORD_LEN_MAX),
-    "capture at most that much of a packet; 0: all of it [0]")
+    "capture at most that many bytes of a packet; 0: all [0]")
 OPTION(PROMISCUOUS, 0, "promiscuous", NULL, FLAG(promiscuous),
     "capture packets for other hosts too")
 OPTION(PAYLOAD, 0, "payload", "none|headers|full", CHOICE(payload),
-    "what an event contains of its packet [headers]")
+    "the parts of a packet that its event contains [headers]")
 OPTION(ANON_KEY, 0, "anon-key", "FILE", TEXT(anon_key),
-    "replace addresses, keeping common prefixes; FILE has a key of 32 bytes. "
-    "Packets of unknown link types lose their bytes")
+    "replace addresses, keeping common prefixes; FILE contains a key of 32 bytes. "
+    "The bytes of packets with an unknown link type are left out")
 OPTION(ANON_CHECKSUMS, 0, "anon-checksums", "mend|blank", CHOICE(checksums),
     "adjust checksums to the new addresses, or blank them [blank]")
 OPTION(THREADS, 'j', "threads", "N", NUMBER(threads, 1, PIPELINE_THREADS_MAX),
     "process the packets of each input with N threads, 1 to 32 [1]")
 OPTION(HASH, 0, "hash", "balance|flow", CHOICE(hash),
-    "which packets go to one thread: by turns, or those of a flow [balance]")
+    "share packets among threads in turn, or by flow [balance]")
 OPTION(ORDER, 0, "order", "stream|strict", CHOICE(order),
-    "keep order in each thread's stream, or over a whole input [stream]")
+    "keep packets in order within each thread's stream, or within a whole input [stream]")
 OPTION(RELAY, 0, "relay", "URL", TEXT(relay),
     "send to a relay: net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH]")
 OPTION(UDP, 0, "udp", NULL, FLAG(udp),
@@ -34,13 +34,13 @@ OPTION(SESSION, 0, "session", "NAME", TEXT(session),
 OPTION(HOSTNAME, 0, "hostname", "NAME", TEXT(hostname),
     "host name of the trace [this host's]")
 OPTION(FLUSH, 0, "flush", "TIME", TIME(flush_ns, FLUSH_MIN_NS, FLUSH_MAX_NS),
-    "let a packet wait at most that long for others [1s]")
+    "send packets after they have waited this long for more [1s]")
 OPTION(OUTPUT, 0, "output", "DIR", TEXT(output),
     "write a CTF trace into a new or empty directory")
 OPTION(ROTATE_SIZE, 0, "rotate-size", "SIZE", SIZE(rotate_bytes, 1, UINT64_MAX),
-    "begin a new trace below DIR before one gets larger [never]")
+    "begin a new trace below DIR before the current one exceeds SIZE [never]")
 OPTION(ROTATE_TIME, 0, "rotate-time", "TIME", TIME(rotate_ns, 1, TIME_MAX_NS),
-    "begin a new trace below DIR after that time [never]")
+    "begin a new trace below DIR after this time [never]")
 OPTION(WRITE, 0, "write", "URI", TEXT(write),
     "write packets to an output of libtrace, such as pcapfile:FILE")
 OPTION(COMPRESS, 0, "compress", "LEVEL", NUMBER(level, 0, 9),
@@ -52,15 +52,15 @@ OPTION(FROM_CTF, 0, "from-ctf", "DIR", TEXT(from_ctf),
 OPTION(COUNT, 0, "count", "N", COUNT(count, 1, UINT64_MAX),
     "end after N packets of each input")
 OPTION(DURATION, 0, "duration", "TIME", TIME(duration_ns, 1, TIME_MAX_NS),
-    "end after that time")
+    "end after this time")
 OPTION(STATS, 0, "stats", NULL, FLAG(stats),
-    "print figures on standard error, once a second")
+    "print statistics on standard error once a second")
 OPTION(JSON, 0, "json", NULL, FLAG(json),
     "print the summary as one JSON object")
 OPTION(QUIET, 0, "quiet", NULL, FLAG(quiet),
     "print no summary")
 OPTION(LIST_FORMATS, 0, "list-formats", NULL, FLAG(lists_formats),
-    "print the formats that libtrace knows and exit")
+    "print the formats that libtrace supports and exit")
 OPTION(HELP, 'h', "help", NULL, PRINT,
     "print this help and exit")
 OPTION(VERSION, 'V', "version", NULL, PRINT,

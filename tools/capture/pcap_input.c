@@ -203,9 +203,8 @@ pcap_input_open(struct pcap_input **out, const struct source_config *config,
 	file = open_file(path);
 	if (file == NULL && is_fifo(path)) {
 		snprintf(why, SOURCE_WHY_MAX,
-		    "%s: a FIFO whose format is not given must have a pcap "
-		    "file "
-		    "that is not compressed",
+		    "%s: the FIFO does not contain uncompressed pcap; for "
+		    "another format, name it, as in erf:FILE",
 		    config->uri);
 		return E_REFUSED;
 	}

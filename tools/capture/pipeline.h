@@ -7,7 +7,7 @@
  * If libtrace's own threads read a source (source_threads()), each of them is a
  * reader, with one worker.
  *
- * A reader copies packets into chunks and passes these to its workers, by turns
+ * A reader copies packets into chunks and passes these to its workers, in turn
  * or by flow. A worker anonymises packets and makes events of them. The
  * combiner passes results to the sink as they arrive, or, if strict, all of an
  * input in the order in which it was read. All memory is allocated at the
@@ -45,7 +45,7 @@ struct pipeline_config {
 	unsigned n_workers; /* of each source; if it has its own threads, these
 			       are as many */
 	enum pipeline_hash hash;
-	bool is_strict; /* order over all of a source; else in a worker's stream
+	bool is_strict; /* order within a source; else within a worker's stream
 			 */
 	bool has_records; /* the sink takes records, not events */
 	enum payload payload;
@@ -64,7 +64,7 @@ struct pipeline_stats {
 	uint64_t dropped_local;	 /* dropped without a free chunk */
 	uint64_t
 	    withheld; /* of an unknown link type: their bytes were left out */
-	uint64_t clamped; /* had an earlier time than the one before */
+	uint64_t clamped; /* older than the packet before them */
 	uint64_t bytes;	  /* captured */
 };
 

@@ -394,9 +394,9 @@ reader_run(void *reader)
 	return NULL;
 }
 
-/* The kernel or a card hands over the packets of a queue in blocks: a packet is
- * handed over this long after its time stamp. A later one gets the stream's
- * time, and is counted as clamped. */
+/* The kernel or a card hands over the packets of a queue in blocks, at most
+ * this long after their time stamps. A packet that comes later gets the
+ * stream's last time, and is counted as clamped. */
 #define QUEUE_DELAY_NS (100 * NS_PER_MS)
 
 static bool

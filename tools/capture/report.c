@@ -39,7 +39,8 @@ report_line(
 		return;
 	fprintf(stderr,
 	    "%s%.0f s: received %" PRIu64 " (%.0f/s, %.1f MiB/s), dropped by "
-	    "the kernel %" PRIu64 ", by us %" PRIu64 ", written %" PRIu64 "%s",
+	    "the kernel %" PRIu64 ", by this program %" PRIu64
+	    ", written %" PRIu64 "%s",
 	    r->is_terminal ? "\r\033[K" : "", seconds_since(r->begin_ns),
 	    s->received, (double)(s->received - r->shown.received) / seconds,
 	    (double)(s->bytes - r->shown.bytes) / MIB / seconds,
@@ -75,12 +76,13 @@ report_summary(const struct report *r, const struct pipeline_stats *s,
 	const double seconds = seconds_since(r->begin_ns);
 
 	printf("%" PRIu64 " packets written, %" PRIu64 " received in %.1f s; "
-	       "dropped %" PRIu64 " by the kernel, %" PRIu64 " by us\n",
+	       "dropped %" PRIu64 " by the kernel, %" PRIu64
+	       " by this program\n",
 	    sink->written, s->received, seconds, s->dropped_kernel,
 	    s->dropped_local);
 	if (s->clamped > 0)
-		printf("%" PRIu64 " packets had an earlier time than the one "
-		       "before, and got its time\n",
+		printf("%" PRIu64 " packets were older than the packet before "
+		       "them in their stream, and were given its time\n",
 		    s->clamped);
 	if (s->withheld > 0)
 		printf("%" PRIu64 " packets have a link type that cannot be "

@@ -71,7 +71,8 @@ make_chunk_dir(struct sink_dir *d)
 
 	if (localtime_r(&now, &tm) == NULL ||
 	    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S%z", &tm) == 0)
-		return sink_fail(&d->sink, E_IO, "no local time");
+		return sink_fail(
+		    &d->sink, E_IO, "cannot determine the local time");
 	snprintf(name, sizeof(name), "%s-%u", stamp, d->n_dirs++);
 	if (mkdirat(d->base, name, 0777) == 0)
 		d->dir = openat(

@@ -54,7 +54,7 @@ wait_for_space(struct sink_relay *r)
 
 	if (!c->may_wait(c->arg))
 		return sink_fail(&r->sink, E_IO,
-		    "%s: the relay accepted nothing more before the end",
+		    "%s: the relay accepts no more data; the rest was not sent",
 		    r->name);
 	return check_client(r, client_work(r->client, WAIT_MS));
 }
