@@ -35,7 +35,7 @@ static const struct {
 	    "min 1 s" },
 	{ 1, MIB, { .phase = PROGRESS_FINISHING, .bytes = MIB, .packets = 9 },
 	    "100 %  1.0 of 1.0 MiB, 9 packets; waiting for the relay to write "
-	    "it" },
+	    "all packets" },
 	{ 1, MIB, { .phase = PROGRESS_ENDING },
 	    "  0 %  0.0 of 1.0 MiB, 0 packets; ending the session" },
 };

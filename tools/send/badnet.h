@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bad network, from a seed: datagrams are lost, repeated, corrupted, and
- * overtake each other. The same seed and the same datagrams give the same
- * result. Single owner; holds at most DEPTH + 2 datagrams.
+ * Simulates a bad network: datagrams are lost, repeated, corrupted and
+ * reordered. The same seed and the same datagrams give the same result. Single
+ * owner; holds at most DEPTH + 2 datagrams.
  */
 #ifndef TOOLS_SEND_BADNET_H
 #define TOOLS_SEND_BADNET_H

@@ -47,9 +47,8 @@ check_name(const char *option, const char *name, size_t most)
 	relpath_free(path);
 	if (st == E_MALFORMED)
 		return option_refuse(&table,
-		    "invalid %s: a name is text without control characters, "
-		    "not "
-		    "empty, \".\" or \"..\"",
+		    "invalid %s: it must be text without control characters, "
+		    "and not empty, \".\" or \"..\"",
 		    option);
 	return st;
 }

@@ -8,25 +8,25 @@ OPTION(HOSTNAME, 0, "hostname", "NAME", TEXT(hostname),
 OPTION(LIVE, 0, "live", NULL, FLAG(live),
     "send a live session, with beacons: viewers may attach")
 OPTION(LIVE_TIMER, 0, "live-timer", "MICROSECONDS", NUMBER(live_timer_us, 1, UINT32_MAX),
-    "time between two beacons; implies --live [1000000]")
+    "time between two beacons of a stream; implies --live [1000000]")
 OPTION(REALTIME, 0, "realtime", NULL, FLAG(realtime),
     "send at the pace of the trace's time stamps")
 OPTION(LINGER, 0, "linger", "SECONDS", DECIMAL(linger_s, 0, LINGER_MAX_S),
-    "keep the session open that long after the last packet [0]")
+    "keep the session open for this time after the last packet [0]")
 OPTION(LOOP, 0, "loop", "N", COUNT(loop, 0, UINT64_MAX),
     "send everything N times, each time as a new session; 0: forever [1]")
 OPTION(RATE, 0, "rate", "SIZE", SIZE(rate, 0, UINT64_MAX),
-    "at most that many bytes (B, k, M, G) per second [no limit]")
+    "send at most that many bytes (B, k, M, G, T) per second [no limit]")
 OPTION(UDP, 0, "udp", NULL, FLAG(udp),
     "send packets as datagrams; the relay must be tracepulse-relayd")
 OPTION(RESEND, 0, "resend", NULL, FLAG(resend),
-    "send again what was lost; implies --udp")
+    "send lost datagrams again; implies --udp")
 OPTION(FRAGMENT, 0, "fragment", "BYTES", NUMBER(fragment, UDP_FRAGMENT_MIN, UDP_FRAGMENT_MAX),
     "bytes of a packet in one datagram, 512 to 65000 [1392]")
 OPTION(GAP_TIMEOUT, 0, "gap-timeout", "MICROSECONDS", COUNT(gap_timeout_us, 1, UINT32_MAX),
-    "how long the relay waits for lost packets [its default]")
+    "how long the relay waits for lost packets [the relay's default]")
 OPTION(SEED, 0, "seed", "N", COUNT(badnet.seed, 0, UINT64_MAX),
-    "seed of the bad network that the next four options make of UDP [1]")
+    "seed of the network faults that the next four options simulate for UDP [1]")
 OPTION(DROP, 0, "drop", "P", DECIMAL(badnet.drop, 0, 1),
     "lose a datagram with probability P, 0 to 1 [0]")
 OPTION(DUPLICATE, 0, "duplicate", "P", DECIMAL(badnet.duplicate, 0, 1),
@@ -36,7 +36,7 @@ OPTION(REORDER, 0, "reorder", "DEPTH", NUMBER(badnet.depth, 1, BADNET_DEPTH_MAX)
 OPTION(CORRUPT, 0, "corrupt", "P", DECIMAL(badnet.corrupt, 0, 1),
     "flip one bit of a datagram with probability P [0]")
 OPTION(OUTSTANDING, 0, "outstanding", "N", NUMBER(outstanding, 1, OUTSTANDING_MAX),
-    "send at most N indexes without an answer [256]")
+    "send at most N indexes before the relay answers one of them [256]")
 OPTION(JSON, 0, "json", NULL, FLAG(json),
     "print the summary as one JSON object")
 OPTION(QUIET, 0, "quiet", NULL, FLAG(quiet),

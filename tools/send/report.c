@@ -93,7 +93,8 @@ put_phase(
 		snprintf(out, size, "; the session stays open for %s", time);
 		break;
 	case PROGRESS_FINISHING:
-		snprintf(out, size, "; waiting for the relay to write it");
+		snprintf(
+		    out, size, "; waiting for the relay to write all packets");
 		break;
 	case PROGRESS_ENDING:
 		snprintf(out, size, "; ending the session");

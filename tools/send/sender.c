@@ -33,7 +33,7 @@ struct sender {
 
 static uint64_t trace_now_ns(const struct sender *s);
 
-/* The time that is left of the phase; UINT64_MAX: not known. */
+/* The time until the end of the phase; UINT64_MAX: not known. */
 static uint64_t
 left_ns(const struct sender *s, uint64_t now)
 {

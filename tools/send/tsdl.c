@@ -222,7 +222,7 @@ skip(struct parser *p, const char *text)
 }
 
 static void
-need(struct parser *p, const char *text)
+expect(struct parser *p, const char *text)
 {
 	if (!skip(p, text))
 		fail(p, E_MALFORMED, "\"%s\" expected", text);
@@ -239,7 +239,7 @@ skip_to(struct parser *p, const char *end)
 		depth -= depth > 0 && is_at(p, "}");
 		next(p);
 	}
-	need(p, end);
+	expect(p, end);
 }
 
 static uint64_t
@@ -356,11 +356,11 @@ number_type(struct parser *p, bool is_integer)
 	struct type type = { .is_integer = is_integer };
 	char name[NAME_LEN];
 
-	need(p, "{");
+	expect(p, "{");
 	while (p->st == OK && !skip(p, "}")) {
 		name[0] = '\0';
 		take_token(p, name, "");
-		need(p, "=");
+		expect(p, "=");
 		if (strcmp(name, "size") == 0 || strcmp(name, "exp_dig") == 0 ||
 		    strcmp(name, "mant_dig") == 0)
 			type.size += number(p);
@@ -451,11 +451,11 @@ type_alias(struct parser *p)
 	type = base_type(p, name);
 	type = array_type(p, &type);
 	if (is_alias) {
-		need(p, ":=");
+		expect(p, ":=");
 		name[0] = '\0';
 		take_words(p, name);
 	}
-	need(p, ";");
+	expect(p, ";");
 	name_type(p, name, &type);
 	return true;
 }
@@ -479,7 +479,7 @@ struct_members(struct parser *p, struct type *s)
 			type = array_type(p, &base);
 			add_member(s, name, &type);
 		}
-		need(p, ";");
+		expect(p, ";");
 	}
 }
 
@@ -496,12 +496,12 @@ struct_type(struct parser *p)
 		take_token(p, name, " ");
 	if (is_named && !is_at(p, "{"))
 		return named_type(p, name);
-	need(p, "{");
+	expect(p, "{");
 	struct_members(p, &type);
 	if (skip(p, "align")) {
-		need(p, "(");
+		expect(p, "(");
 		align = alignment(p);
-		need(p, ")");
+		expect(p, ")");
 		type.align = align > type.align ? align : type.align;
 	}
 	if (is_named)
@@ -527,7 +527,7 @@ enum_type(struct parser *p)
 		take_words(p, words);
 		type = named_type(p, words[0] == '\0' ? "int" : words);
 	}
-	need(p, "{");
+	expect(p, "{");
 	skip_to(p, "}");
 	if (is_named)
 		name_type(p, name, &type);
@@ -607,7 +607,7 @@ definition(struct parser *p)
 	if (!is_at(p, "struct") && !is_at(p, "enum"))
 		return false;
 	(void)specifier(p);
-	need(p, ";");
+	expect(p, ";");
 	return true;
 }
 
@@ -670,7 +670,7 @@ clock_attribute(struct parser *p, const char *name)
 static void
 block(struct parser *p, void (*attribute)(struct parser *p, const char *name))
 {
-	need(p, "{");
+	expect(p, "{");
 	while (p->st == OK && !skip(p, "}")) {
 		char name[NAME_LEN] = "";
 
@@ -682,7 +682,7 @@ block(struct parser *p, void (*attribute)(struct parser *p, const char *name))
 			attribute(p, name);
 		skip_to(p, ";");
 	}
-	need(p, ";");
+	expect(p, ";");
 }
 
 static void
