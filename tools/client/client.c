@@ -200,7 +200,8 @@ client_wait(struct client *c)
 	if (client_is_open(c) && pace_ready_ns(&c->pace, now) > now)
 		c->moved_ns = now;
 	if (st == OK && now - c->moved_ns > c->config.timeout_ms * NS_PER_MS)
-		return client_fail(c, E_IO, "no progress for %u s",
+		return client_fail(c, E_IO,
+		    "the relay made no progress for %u s",
 		    c->config.timeout_ms / 1000);
 	return st == OK ? client_connect_elsewhere(c, now) : st;
 }

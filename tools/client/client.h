@@ -48,9 +48,9 @@
 
 struct client;
 
-/* What a program may want to know; each function may be NULL. They are called
- * from within client_open(), client_ready() and client_work(), goes_on() only
- * where a function waits. */
+/* Functions that the client calls to report events; each may be NULL. They are
+ * called from within client_open(), client_ready() and client_work(), goes_on()
+ * only where a function waits. */
 struct client_watch {
 	/* A socket was made, for control or for data. The program watches it,
 	 * edge-triggered, until it is closed. */
@@ -60,10 +60,11 @@ struct client_watch {
 	/* An index or a beacon was answered, NS nanoseconds after it was
 	 * made. */
 	void (*index_answered)(void *arg, uint64_t ns);
-	/* Shall a function that waits go on? Asked before it waits and every
-	 * CLIENT_TICK_MS while it does, by client_open() also while the host is
-	 * resolved. After false the function returns E_STOPPED. That is not a
-	 * failure: what was taken is kept, and calls may follow. */
+	/* May a function that waits continue to wait? Called before it waits
+	 * and every CLIENT_TICK_MS while it does; by client_open() also while
+	 * the host is resolved. If this returns false, the function returns
+	 * E_STOPPED. That is not a failure: what the client has accepted is
+	 * kept, and the caller may continue. */
 	bool (*goes_on)(void *arg);
 	void *arg;
 };
@@ -140,14 +141,14 @@ const char *client_path(const struct client *c);
 void client_set_waits(struct client *c, bool waits);
 
 /* Connect and open the session. Without waits, OK means only that this has
- * begun: see client_is_open(). Resolving the host may block in any case, as
- * long as watch->goes_on() says. */
+ * begun: see client_is_open(). Resolving the host may block in any case,
+ * until watch->goes_on() returns false. */
 enum status client_open(struct client *c) MUST_CHECK;
 bool client_is_open(const struct client *c);
 
 /* Send and receive what is possible. Wait at most TIMEOUT_MS for something to
- * do; 0: do not wait; -1: wait indefinitely. Returns early when anything moved.
- */
+ * do; 0: do not wait; -1: wait indefinitely. Returns early when bytes were sent
+ * or received. */
 enum status client_work(struct client *c, int timeout_ms) MUST_CHECK;
 /* The descriptors that client_work() would wait for; returns how many. *AT_NS
  * is the latest time for the next client_work(); UINT64_MAX: never. */

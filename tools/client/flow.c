@@ -21,7 +21,7 @@ pace_init(struct pace *p, uint64_t rate, uint64_t now_ns)
 }
 
 static double
-brought(const struct pace *p, uint64_t ns)
+tokens_earned(const struct pace *p, uint64_t ns)
 {
 	return (double)p->rate * (double)ns / (double)NS_PER_S;
 }
@@ -29,7 +29,7 @@ brought(const struct pace *p, uint64_t ns)
 static int64_t
 depth(const struct pace *p)
 {
-	const int64_t n = (int64_t)brought(p, DEPTH_NS);
+	const int64_t n = (int64_t)tokens_earned(p, DEPTH_NS);
 
 	return n < DEPTH_LEAST ? DEPTH_LEAST : n;
 }
@@ -52,7 +52,7 @@ static void
 fill(struct pace *p, uint64_t now_ns)
 {
 	const int64_t most = depth(p);
-	const double more = brought(p, now_ns - p->at_ns);
+	const double more = tokens_earned(p, now_ns - p->at_ns);
 
 	if (more < 1)
 		return;
@@ -134,7 +134,8 @@ window_answer(struct window *w, bool has_loss, uint64_t missing)
 						  : confirmed * STEP / w->size;
 		w->size = w->size > WINDOW_MOST ? WINDOW_MOST : w->size;
 	} else if (w->asked > w->cut) {
-		/* A loss among bytes sent before the last cut is not news. */
+		/* Losses among bytes sent before the last cut have already
+		 * halved the window. */
 		w->size /= 2;
 		w->size = w->size < WINDOW_LEAST ? WINDOW_LEAST : w->size;
 		w->threshold = w->size;

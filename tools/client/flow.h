@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast packets leave, and what is kept of them until they have arrived.
- * Each of these has one owner; the caller passes the time.
+ * The rate at which packets are sent, and the packets that are kept until the
+ * relay has confirmed them. Each of these has one owner; the caller passes the
+ * time.
  */
 #ifndef TOOLS_CLIENT_FLOW_H
 #define TOOLS_CLIENT_FLOW_H
@@ -17,9 +18,9 @@
 /*
  * How fast bytes may leave: a token bucket. The bucket holds what the rate
  * brings in 10 ms, at least 1 KiB. One message may overdraw it, so that any
- * rate moves any message. When it is empty, nothing leaves before it has a
+ * rate can send any message. When it is empty, nothing leaves before it has a
  * grain again. A grain is the smallest of a full bucket, 64 KiB, and what the
- * rate brings in a second, so that each call moves enough bytes to be worth it.
+ * rate brings in a second, so that each call sends enough bytes to be worth it.
  * Tokens are bytes.
  */
 struct pace {
@@ -36,9 +37,10 @@ void pace_spend(struct pace *p, size_t bytes);
 uint64_t pace_ready_ns(const struct pace *p, uint64_t now_ns);
 
 /*
- * How many bytes may be under way: sent after the last question that the relay
- * has answered. The window is halved on a loss, once for all bytes under way
- * then. Otherwise it grows, at first by what was confirmed, then slowly.
+ * How many bytes may be in flight: sent after the last udp_status that the
+ * relay has answered (doc/udp.md). The window is
+ * halved on a loss, once for all bytes in flight then. Otherwise it grows, at
+ * first by what was confirmed, then slowly.
  */
 #define WINDOW_FIRST (256 * 1024)
 #define WINDOW_LEAST (64 * 1024)
@@ -47,11 +49,11 @@ uint64_t pace_ready_ns(const struct pace *p, uint64_t now_ns);
 #define WINDOW_MOST (2 * 1024 * 1024)
 
 struct window {
-	uint64_t size;	    /* bytes that may be under way */
+	uint64_t size;	    /* bytes that may be in flight */
 	uint64_t threshold; /* below it the growth is fast */
 	uint64_t sent;	    /* so far */
-	uint64_t asked;	    /* SENT at the last question */
-	uint64_t confirmed; /* SENT at the last answered question */
+	uint64_t asked;	    /* SENT at the last udp_status */
+	uint64_t confirmed; /* SENT at the last answered udp_status */
 	uint64_t cut;	    /* SENT when it was last halved */
 };
 
@@ -62,16 +64,16 @@ window_spend(struct window *w, size_t bytes)
 {
 	w->sent += bytes;
 }
-/* A question is being sent. */
+/* A udp_status is being sent. */
 void window_ask(struct window *w);
-/* The answer to the question: whether packets were lost, and how many bytes the
- * relay misses. Missing bytes may still be under way, so they count as that,
- * but at most half of the window: otherwise a lost packet could stop
+/* The answer to it: whether packets were lost, and how many bytes the
+ * relay misses. Missing bytes may still be in flight, so they are counted as
+ * in flight, but at most half of the window: otherwise a lost packet could stop
  * everything. */
 void window_answer(struct window *w, bool has_loss, uint64_t missing);
-/* Is it time for a question? It is after a quarter of the window: after a half,
- * the relay would have nothing left to read while its only answer is under
- * way. */
+/* Is it time for a udp_status? After a quarter of the window: after a
+ * half, the relay would have nothing left to read while its only answer is on
+ * its way. */
 bool window_is_due(const struct window *w);
 
 /* Packets of one stream that were sent and may be requested again, by number.

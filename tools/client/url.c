@@ -88,7 +88,7 @@ url_parse(struct url *u, const char *text, const char **why)
 	if ((p = skip_scheme(u, text)) == NULL)
 		return wrong(why, "net://, net4:// or net6:// is required");
 	if ((p = take_host(u, p)) == NULL)
-		return wrong(why, "no host");
+		return wrong(why, "the host is missing");
 	if ((p = take_port(p, &u->control)) == NULL)
 		return wrong(why, "invalid control port");
 	if ((p = take_port(p, &u->data)) == NULL)
@@ -124,7 +124,7 @@ set_request(struct request *q, const struct url *u, int flags)
 		.ar_request = &q->hints };
 }
 
-/* ERROR is of getaddrinfo(3); frees ADDRESSES. */
+/* Copy what getaddrinfo(3) returned: ERROR, or ADDRESSES, which are freed. */
 static enum status
 take_answer(int error, struct addrinfo *addresses,
     struct url_address out[URL_ADDRESSES], unsigned *n, const char **why)

@@ -38,8 +38,8 @@ struct url_address {
 
 /* The addresses of the host, with the control port, in the resolver's order: a
  * name may have several, and not all of them may have a relay. E_NOENT: *WHY is
- * the resolver's reason. May block, but with GOES_ON, which is called with ARG
- * before each wait of TICK_MS, only until that returns false: E_STOPPED. */
+ * the resolver's reason. May block. With GOES_ON, it calls GOES_ON(ARG) every
+ * TICK_MS while it waits, and returns E_STOPPED when that returns false. */
 #define URL_ADDRESSES 4
 enum status url_resolve(const struct url *u,
     struct url_address out[URL_ADDRESSES], unsigned *n, const char **why,
