@@ -51,7 +51,7 @@ def status():
         daemon.start_again()
         url = url_of(daemon)
         out, _ = run(url, "status")
-        check(re.search(r"^Cut +1 session when the relay last ended; destroy "
+        check(re.search(r"^Cut +1 session interrupted when the relay last ended; destroy "
                         "and create", out, re.M), out)
 
 

@@ -96,7 +96,7 @@ def stored():
         del fake.entries[1:]
         check(run(url, "stored")[0].endswith("\n1 trace, 1.0 MiB\n"), "one")
         out, err = run(url, "stored", "--host=none")
-        equal((out, "nothing is stored" in err), ("", True), err)
+        equal((out, "no traces are stored" in err), ("", True), err)
     both(case)
 
 

@@ -115,7 +115,8 @@ check_lost_since(const char *file, const struct relay_status *s, uint64_t *lost)
 	return write_note(file, s);
 }
 
-/* Print the line: reasons, state, and figures for the monitoring system. */
+/* Print the line: reasons, state, and performance data for the monitoring
+ * system. */
 static int
 print_verdict(const struct ctl *c, const struct check *k,
     const struct relay_status *s, uint64_t lost)
@@ -128,7 +129,7 @@ print_verdict(const struct ctl *c, const struct check *k,
 	const double free = status_disk_percent(s);
 
 	text_escape(reasons, sizeof(reasons), k->reasons);
-	/* A bar begins the figures. */
+	/* A bar begins the performance data. */
 	for (char *p = reasons; (p = strchr(p, '|')) != NULL;)
 		*p = '/';
 	printf("TRACEPULSE %s - %s%s", words[k->verdict], reasons,

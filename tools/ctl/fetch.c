@@ -240,15 +240,15 @@ failed(struct fetch *f, CURLcode code)
 	if (code == CURLE_OPERATION_TIMEDOUT && f->header_bytes == 0)
 		set_error(f,
 		    "%s: no answer in time; does another program listen "
-		    "here? --url or TRACEPULSE_URL names another address",
+		    "here? set another address by --url or TRACEPULSE_URL",
 		    where(f));
 	else if (code == CURLE_COULDNT_CONNECT && os_error(f) == EACCES)
 		set_error(f, "%s: no permission to connect", where(f));
 	else if (code == CURLE_COULDNT_CONNECT)
 		set_error(f,
 		    "%s: no relay here (%s); is tracepulse-relayd running, "
-		    "with this address as --http? --url or TRACEPULSE_URL name "
-		    "another address",
+		    "with this address as --http? set another address by --url "
+		    "or TRACEPULSE_URL",
 		    where(f), strerror((int)os_error(f)));
 	else if (is_other_protocol(f, code))
 		set_error(f,

@@ -83,7 +83,7 @@ print_list(const struct ctl *c, const struct sessions *s)
 	table_free(&t);
 	if (s->has_more)
 		fprintf(stderr,
-		    "tracepulse: only %zu sessions are shown, there are more\n",
+		    "tracepulse: only %zu sessions are shown; there are more\n",
 		    s->n);
 }
 

@@ -108,7 +108,7 @@ print_help(enum ctl_command command)
 
 	if (command == N_COMMANDS) {
 		printf("Usage: " PROGRAM " COMMAND [OPTION]...\n"
-		       "Shows what a tracepulse-relayd does.\n\n");
+		       "Shows the state of a tracepulse-relayd.\n\n");
 		print_commands();
 	} else {
 		operand = command_rows[command].operand;

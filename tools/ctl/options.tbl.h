@@ -3,15 +3,15 @@
  * The check of the manual and the completions reads this table, too. */
 /* clang-format off */
 OPTION(URL, 'u', "url", "URL", TEXT(url),
-    "the relay, or unix:PATH [$TRACEPULSE_URL, http://localhost:5340]")
+    "address of the relay, or unix:PATH [$TRACEPULSE_URL, http://localhost:5340]")
 OPTION(JSON, 'j', "json", NULL, FLAG(json),
     "print the answer of the relay as JSON")
 OPTION(TIMEOUT, 0, "timeout", "SECONDS", SECONDS(timeout_ms),
-    "give up after this time without an answer [10]")
+    "give up if the relay does not answer within this time [10]")
 OPTION(LONG, 'l', "long", NULL, FLAG(is_long),
     "sessions: all columns")
 OPTION(ALL, 'a', "all", NULL, FLAG(all),
-    "sessions: also those that ended; keep: all traces of this name")
+    "sessions: also those that ended; keep: all traces with this name")
 OPTION(HOST, 0, "host", "HOST", TEXT(host),
     "sessions, top, watch, stored: only those of this host")
 OPTION(NAMES, 0, "names", NULL, FLAG(names),
@@ -27,17 +27,17 @@ OPTION(RECENT, 0, "recent", "N", COUNT(recent, 0, 1000),
 OPTION(DRY_RUN, 0, "dry-run", NULL, FLAG(dry_run),
     "vacuum, watch: only print what would be done")
 OPTION(NO, 0, "no", NULL, FLAG(no),
-    "keep: allow the deletion again")
+    "keep: no longer protect the trace")
 OPTION(STATE, 0, "state", "FILE", TEXT(state),
     "check: count losses since the last check; FILE stores its state")
 OPTION(LOST_WARNING, 0, "lost-warning", "N", COUNT(lost_warning, 1, UINT64_MAX),
-    "check: warn from N lost packets on [1]")
+    "check: warn at N or more lost packets [1]")
 OPTION(LOST_CRITICAL, 0, "lost-critical", "N", COUNT(lost_critical, 1, UINT64_MAX),
-    "check: critical from N lost packets on [never]")
+    "check: critical at N or more lost packets [never]")
 OPTION(DISK_WARNING, 0, "disk-warning", "PERCENT", PERCENT(disk_warning),
-    "check: warn when less of the disk is free [4]")
+    "check: warn if less than PERCENT of the disk is free [4]")
 OPTION(DISK_CRITICAL, 0, "disk-critical", "PERCENT", PERCENT(disk_critical),
-    "check: critical when less of the disk is free [2]")
+    "check: critical if less than PERCENT of the disk is free [2]")
 OPTION(HELP, 'h', "help", NULL, FLAG(is_done),
     "print this help and exit")
 OPTION(VERSION, 'V', "version", NULL, PRINT,

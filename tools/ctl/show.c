@@ -53,7 +53,7 @@ print_session(const struct ctl *c, const struct session *s)
 	    s->is_active ? "open for" : "was open for",
 	    text_duration(age, s->duration));
 	if (s->live_timer_us > 0)
-		ctl_line(c, "Kind", TONE_PLAIN, "live, every %" PRIu64 " ms",
+		ctl_line(c, "Kind", TONE_PLAIN, "live, timer of %" PRIu64 " ms",
 		    s->live_timer_us / 1000);
 	else
 		ctl_line(c, "Kind", TONE_PLAIN, "%s", session_kind(s));

@@ -194,8 +194,8 @@ print_cut(const struct ctl *c, const struct relay_status *s)
 
 	if (s->cut_sessions > 0)
 		ctl_line(c, "Cut", TONE_WARNING,
-		    "%s when the relay last ended; destroy and create them "
-		    "again",
+		    "%s interrupted when the relay last ended; destroy and "
+		    "create them again",
 		    text_count(count, (uint64_t)s->cut_sessions, "session"));
 }
 

@@ -70,7 +70,7 @@ print_stored(struct ctl *c, const json_t *all)
 		fprintf(c->terminal.out, "%s, %s\n",
 		    text_count(count, i, "trace"), text_bytes(text, bytes));
 	} else if (a.wrong == NULL) {
-		fprintf(stderr, "tracepulse: nothing is stored\n");
+		fprintf(stderr, "tracepulse: no traces are stored\n");
 	}
 	table_free(&t);
 	return check_answer(c, &a);
@@ -185,8 +185,8 @@ print_deleted(struct ctl *c, const json_t *j)
 		fprintf(c->terminal.out, "and more\n");
 	if (json_is_false(json_object_get(j, "done")))
 		fprintf(stderr,
-		    "tracepulse: the relay continues; see tracepulse "
-		    "events\n");
+		    "tracepulse: the relay continues to delete; see "
+		    "\"tracepulse events\"\n");
 	return check_answer(c, &a);
 }
 
