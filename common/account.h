@@ -6,8 +6,8 @@
  *
  *	soft	above it, only owners with less than their fair share get more.
  *		The others are not read, or their requests are refused.
- *	hard	above it, nobody gets more, and the owner that holds most gives
- *		up what it holds.
+ *	hard	above it, nobody gets more; where owners are connections, the
+ *		one that holds most is closed (account_close_largest()).
  *	host	where the owners are hosts, the soft limit leaves the rest of
  *		the account to hosts that hold little.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A number that threads share: one of the two doors between threads, and the
+ * A number that threads share: one of the three ways between threads, and the
  * only place where data that threads share is _Atomic. publish() makes all that
  * the writer stored before visible to whoever reads the new value with
  * published().

@@ -5,9 +5,10 @@
  *
  * The columns: name, who is to blame, text.
  *
- * The blame determines the log level. In relayd/net/conn.c a connection
- * continues after OK, E_MORE and E_REFUSED, and moves with E_HANDOVER. It is
- * closed after all others; with E_REFUSED_CLOSE its reply is sent first.
+ * The blame determines the log level. A connection continues
+ * after OK, E_MORE, E_LATER and E_REFUSED, which its endpoint handles, and
+ * moves with E_HANDOVER. It is closed after all others (conn_fail()); with
+ * E_REFUSED_CLOSE its reply is sent first.
  */
 STATUS(OK, NOBODY, "ok")
 STATUS(E_MORE, NOBODY, "more bytes are needed")

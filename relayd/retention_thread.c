@@ -89,7 +89,7 @@ run(void *arg)
 
 	/* Read the notes before answering requests. */
 	while (!t->loop.is_stopping) {
-		next = retention_turn(t->retention);
+		next = retention_step(t->retention);
 		publish(&t->loop.busy_since, 0);
 		loop_set_timer(&t->loop, next, clock_now_ns());
 		loop_run_cycle(&t->loop);

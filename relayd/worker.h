@@ -40,7 +40,7 @@ struct loop *worker_loop(struct worker *w);
 /* The threads of N workers, added to OUT. */
 void workers_threads(
     struct worker *const *workers, unsigned n, struct threads *out);
-/* Have all N loops turned since the last call? See loop_is_alive(). Main
+/* Have all N loops ran a cycle since the last call? See loop_is_alive(). Main
  * thread. */
 bool workers_are_alive(struct worker *const *workers, unsigned n);
 

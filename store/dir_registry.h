@@ -13,8 +13,8 @@
  *
  * A call holds the tree for microseconds. A thread that finds the tree in use
  * by another thread gets E_LATER and asks again in its next cycle. Releasing a
- * claim always works. Only retention, whose thread may block, waits for the
- * tree.
+ * claim always works. Retention, whose thread may block, and a session whose
+ * directory was removed try until they have the tree.
  */
 #ifndef STORE_DIR_REGISTRY_H
 #define STORE_DIR_REGISTRY_H

@@ -171,8 +171,8 @@ last_level(const char *path)
 }
 
 /* Create the directory of C and its parents. E_LATER: FOLDERS_A_CYCLE folders
- * were created, and more are missing. A directory that packets need again is
- * created at once; so is one below a suffix, because the next cycle may choose
+ * were created, and more are missing. A directory that is made again is created
+ * at once; so is one below a suffix, because the next try may choose
  * another suffix at random. */
 static enum status
 create_folders(int base, const struct dir_claim *c)

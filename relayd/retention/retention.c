@@ -418,7 +418,7 @@ is_urgent(const struct retention *r)
 }
 
 uint64_t
-retention_turn(struct retention *r)
+retention_step(struct retention *r)
 {
 	const uint64_t now = clock_now_ns();
 	bool is_idle = false;

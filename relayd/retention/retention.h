@@ -60,7 +60,7 @@ struct stored_note;
 /* REGISTRY, and OUTPUT and STATE_DIR, paths of directories, are borrowed.
  * STATE_DIR is created if it is missing; if it cannot be written, nothing is
  * noted or deleted. MEMORY_MAX: bytes for what is noted. ANSWER is called with
- * requests that are answered, and owns them. The first cycle reads the notes.
+ * requests that are answered, and owns them. The first step reads the notes.
  * E_NOMEM. */
 enum status retention_create(struct retention **out,
     struct dir_registry *registry, const char *output, const char *state_dir,
@@ -73,11 +73,11 @@ void retention_set_limits(
     struct retention *r, const struct retention_limits *limits);
 /* A directory was created, or has ended. */
 void retention_take(struct retention *r, struct stored_note *take_n);
-/* A request, which is answered in this cycle or a later one. */
+/* A request, which is answered in this step or a later one. */
 void retention_ask(struct retention *r, struct stored_info *take_i);
 
 /* Do a slice of the pending work. Returns when to call it again, in ns of
  * clock_now_ns(). */
-uint64_t retention_turn(struct retention *r);
+uint64_t retention_step(struct retention *r);
 
 #endif

@@ -54,7 +54,7 @@ struct retention {
 	struct retention_limits limits;
 	struct disk_space disk;
 	struct job job;
-	uint64_t next_tick_ns; /* 0: check the limits in the next cycle */
+	uint64_t next_tick_ns; /* 0: check the limits in the next step */
 	/* The check whether entries still exist. */
 	struct entry *next_to_check; /* the next; NULL: from the first on */
 	uint64_t pass_began_ns;	     /* at the first */

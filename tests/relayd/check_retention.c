@@ -104,7 +104,7 @@ work(void)
 	uint64_t next;
 
 	do {
-		next = retention_turn(r);
+		next = retention_step(r);
 	} while (next <= now_s * NS_PER_S + RETENTION_PAUSE_NS);
 	ck_assert_uint_gt(next, now_s * NS_PER_S);
 }

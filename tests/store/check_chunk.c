@@ -236,7 +236,7 @@ TEST(a_named_chunk_is_neither_moved_nor_archived)
 TEST_ROWS(deletion_keeps_what_others_put_there, 3)
 {
 	static const char *const tops[] = { "h/s", "h/s/.tmp_old_chunk",
-		"h/s/" NAME_0 };
+		("h/s/" NAME_0) };
 	static const char *const ours[] = { "ust/0/r_4", "ust/0/c",
 		"ust/0/index", "kernel" };
 	static const char *const theirs[] = { "ust/0/foreign", "ust/0/theirs" };
