@@ -183,7 +183,7 @@ def data_connections_of_a_session():
                 conn.packet(stream, 0, b"x" * 8)
             conns.append(conn)
         many.packet()
-        daemon.wait_log("data connection closed: its session has")
+        daemon.wait_log("data connection closed: the session has")
         # The first connections that a session has are served.
         many.control.index(streams[0], 0, 8)
         many.control.wait_written(streams[0], 0)

@@ -441,7 +441,7 @@ def two_relays_with_one_state():
             order(second, "/api/v1/stored", 503, "GET")
             time.sleep(2.2)
             check(mine.exists() and other.exists(), "one was deleted")
-            equal(second.log_text().count("another relay has this output"), 2,
+            equal(second.log_text().count("another relay uses this output"), 2,
                   "a line for each set of limits")
             set_limits(first, max_use="1k")
             wait_gone(mine)
