@@ -470,6 +470,19 @@ root_path(const struct journal_copy *copy, uint32_t n, char path[RELPATH_MAX])
 	return len > 0;
 }
 
+/* Files that were deleted stay in the journal until they are synced. A later
+ * file may have got the inode of one. */
+static enum status
+want_file(struct recovery *rec, struct journal_slot *slot)
+{
+	const uint64_t ino = slot->file.ino;
+	const struct journal_slot *other = idmap_find(&rec->by_ino, ino);
+
+	if (other != NULL && other->file.born < slot->file.born)
+		(void)idmap_remove(&rec->by_ino, ino);
+	return idmap_insert(&rec->by_ino, ino, slot);
+}
+
 /* Recover the files of the journal. Every root may have a path of the greatest
  * length, so this can be stopped. */
 static void
@@ -482,8 +495,7 @@ recover_copy(struct recovery *rec, int base_fd)
 
 	for (uint32_t i = 1; i < copy->n && st != E_NOMEM; i++)
 		if (copy->slots[i].kind == JOURNAL_FILE)
-			st = idmap_insert(&rec->by_ino, copy->slots[i].file.ino,
-			    &copy->slots[i]);
+			st = want_file(rec, &copy->slots[i]);
 	for (uint32_t i = 1; i < copy->n && st != E_NOMEM &&
 			     rec->by_ino.n > 0 && !is_stopped(rec);
 	     i++) {

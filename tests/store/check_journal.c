@@ -588,7 +588,8 @@ TEST_ROWS(killed_while_files_come_and_go_all_are_whole, 40)
 }
 
 /* A journal that a relay left, perhaps before the machine was started: one file
- * "h/f", whose first 5 bytes are complete, and 3 were synced. */
+ * "h/f", whose first 5 bytes are complete, and 3 were synced. Two files that
+ * were deleted had its inode before. */
 struct left {
 	bool names_boot; /* otherwise the times of the machine count */
 	uint32_t sync;
@@ -612,7 +613,7 @@ static const struct left lefts[] = {
 static void
 leave_journal(const struct left *l)
 {
-	struct journal_slot slots[3] = { 0 };
+	struct journal_slot slots[5] = { 0 };
 	struct dir_id id;
 	int fd;
 
@@ -629,12 +630,13 @@ leave_journal(const struct left *l)
 	slots[1].kind = JOURNAL_ROOT;
 	slots[1].piece_len = 1;
 	slots[1].piece[0] = 'h';
-	slots[2].kind = JOURNAL_FILE;
-	slots[2].root = 1;
-	slots[2].file.ino = id.ino;
-	slots[2].file.born = id.born + l->wrong_born;
-	slots[2].file.length = 5;
-	slots[2].file.synced = 3;
+	for (unsigned i = 2; i < 5; i++)
+		slots[i] = (struct journal_slot){ .kind = JOURNAL_FILE,
+			.root = 1,
+			.file = { .ino = id.ino, .born = id.born - i } };
+	slots[3].file.born = id.born + l->wrong_born;
+	slots[3].file.length = 5;
+	slots[3].file.synced = 3;
 	fd = open(scratch_path(JOURNAL_PREFIX "0000000000000000"),
 	    O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	MUST(write(fd, slots, sizeof(slots)) == (ssize_t)sizeof(slots));
