@@ -70,12 +70,12 @@ begin_feed(struct page_feed *f, const struct page_feed_config *config,
 							&f->layout);
 	const bool is_raw = !config->may_use(config->arg, memory);
 
-	f->cpus = about->cpus;
 	f->is_whole = config->is_datagrams;
 	f->recording->page_size = about->page_size;
-	f->all = calloc(f->cpus, sizeof(*f->all));
+	f->all = calloc(about->cpus, sizeof(*f->all));
 	if (f->all == NULL)
 		return E_NOMEM;
+	f->cpus = about->cpus;
 	for (uint32_t i = 0; i < f->cpus; i++)
 		f->all[i] = (struct page_feed_cpu){
 			.feed = f, .cpu = i, .is_raw = is_raw
