@@ -471,6 +471,8 @@ server_send_events(struct server *s, const void *p, size_t n)
 		if (c->events != NULL)
 			send_chunk(c, p, n);
 	}
+	/* The rule of on_output() spares the only client that has much. */
+	account_close_largest(&s->unsent, &s->clients, &unread, NULL, 0);
 }
 
 static enum status

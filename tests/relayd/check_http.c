@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* HTTP without a relay: text, names, rings, and threads that do not answer. */
+#include <errno.h>
+#include <event2/event.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -398,6 +401,59 @@ TEST(a_few_questions_are_asked_at_a_time)
 	}
 	ck_assert_uint_eq(n_asked, 2);
 	close_http();
+}
+
+static void
+follow(struct evhttp_request *r, void *server)
+{
+	server_begin_events(*(struct server **)server, r, ":", 1);
+}
+
+/* Also when it is the only client, and its peer reads again later. */
+TEST(a_listener_that_leaves_too_much_unread_is_closed)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct http_hosts none = { .n = 0 };
+	static char bytes[64 * 1024];
+	socklen_t len = sizeof(at);
+	struct server *server;
+	struct server_config config = { .fd = socket(AF_INET, SOCK_STREAM, 0),
+		.hosts = &none,
+		.max_clients = 8,
+		.serve = follow,
+		.arg = &server };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	uint64_t total = 0;
+	ssize_t n = 0;
+
+	(void)signal(SIGPIPE, SIG_IGN); /* as the relay does */
+	ck_assert_int_eq(loop_init(&loop, ignore, NULL), OK);
+	ck_assert_int_eq(bind(config.fd, (struct sockaddr *)&at, len), 0);
+	ck_assert_int_eq(listen(config.fd, 1), 0);
+	ck_assert_int_eq(evutil_make_socket_nonblocking(config.fd), 0);
+	ck_assert_int_eq(
+	    getsockname(config.fd, (struct sockaddr *)&at, &len), 0);
+	ck_assert_int_eq(server_create(&server, loop.base, &config), OK);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_gt(
+	    dprintf(fd, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), 0);
+	while (n <= 0) {
+		loop_run_cycle(&loop);
+		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	}
+	for (unsigned i = 0; i < 2 * SERVER_UNSENT_MAX / sizeof(bytes); i++)
+		server_send_events(server, bytes, sizeof(bytes));
+	while (n != 0 && (n > 0 || errno == EAGAIN)) {
+		ck_assert_int_ge(
+		    event_base_loop(loop.base, EVLOOP_NONBLOCK), 0);
+		n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		total += n > 0 ? (uint64_t)n : 0;
+		ck_assert_uint_le(total, SERVER_UNSENT_MAX);
+	}
+	close(fd);
+	server_destroy(server);
+	loop_destroy(&loop);
 }
 
 static void
