@@ -116,6 +116,8 @@ sockets_close(struct http *h)
 {
 	server_destroy(h->port.server);
 	server_destroy(h->admin.server);
+	/* Events that were not taken are, when the loop ends. */
+	h->port.server = h->admin.server = NULL;
 	unix_socket_remove(&h->port.socket);
 	unix_socket_remove(&h->admin.socket);
 }

@@ -246,8 +246,9 @@ ignore(struct message *m, void *arg)
 	info_destroy(m->object);
 }
 
+/* Without its thread. */
 static void
-open_http(void)
+make_http(void)
 {
 	struct account *const given = calloc(1, sizeof(*given));
 	const struct http_config config = {
@@ -271,6 +272,12 @@ open_http(void)
 	threads_add(&threads, THREAD_WORKER, 0, &loop);
 	threads_add(&threads, THREAD_LIVE_WORKER, 0, &live_loop);
 	ck_assert_int_eq(http_create(&http, &config), OK);
+}
+
+static void
+open_http(void)
+{
+	make_http();
 	ck_assert_int_eq(http_start(http, &threads, NULL), OK);
 }
 
@@ -404,6 +411,18 @@ TEST(a_few_questions_are_asked_at_a_time)
 }
 
 static void
+report(enum relay_event_kind kind, uint64_t id, char *name)
+{
+	char none[] = "";
+	const struct session_info s = {
+		.id = id, .host = none, .name = name, .path = none, .peer = none
+	};
+
+	relay_event_report(
+	    &(struct relay_event){ .kind = kind, .session = &s });
+}
+
+static void
 follow(struct evhttp_request *r, void *server)
 {
 	server_begin_events(*(struct server **)server, r, ":", 1);
@@ -454,6 +473,17 @@ TEST(a_listener_that_leaves_too_much_unread_is_closed)
 	close(fd);
 	server_destroy(server);
 	loop_destroy(&loop);
+}
+
+/* As after a start that failed: nobody takes them. */
+TEST(events_are_freed_with_a_server_that_never_started)
+{
+	char none[] = "";
+
+	make_http();
+	report(RELAY_EVENT_SESSION_BEGAN, 1, none);
+	report(RELAY_EVENT_SESSION_ENDED, 1, none);
+	close_http();
 }
 
 static void
