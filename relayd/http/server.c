@@ -27,44 +27,52 @@
 #include "common/account.h"
 #include "common/list.h"
 #include "common/log.h"
+#include "common/reader.h"
 #include "relayd/net/peer_name.h"
 #include "relayd/process/options.h"
 #include "relayd/stats/stats.h"
 
-/* The length of a host without its ":port". */
-static size_t
-host_len(const char *host)
+/* A host of a request or of an address, without its port. */
+static struct span
+without_port(const char *host)
 {
 	const char *colon = strrchr(host, ':');
+	struct span s = { host, strlen(host) };
 
-	return colon != NULL &&
-		       colon[1 + strspn(colon + 1, "0123456789")] == '\0'
-		   ? (size_t)(colon - host)
-		   : strlen(host);
+	if (colon != NULL && colon[1 + strspn(colon + 1, "0123456789")] == '\0')
+		s.n = (size_t)(colon - host);
+	return s;
 }
 
 static bool
-is_same_host(const char *a, const char *b)
+is_same_host(struct span a, struct span b)
 {
-	return host_len(a) == host_len(b) &&
-	       strncasecmp(a, b, host_len(a)) == 0;
+	return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
 bool
 host_is_ours(const char *host, const struct sockaddr *local,
     const struct http_hosts *names)
 {
+	struct span asked, name;
 	char *address;
 	bool is;
 
 	if (host == NULL)
 		return false;
+	asked = without_port(host);
 	address = peer_name(local);
-	is = is_same_host(host, "localhost") ||
-	     (address != NULL && is_same_host(host, address));
+	is = is_same_host(asked, without_port("localhost")) ||
+	     (address != NULL && is_same_host(asked, without_port(address)));
 	free(address);
-	for (unsigned i = 0; i < names->n && !is; i++)
-		is = is_same_host(host, names->names[i]);
+	/* A name may be an address of version 6, which has no brackets. */
+	if (asked.n > 2 && asked.p[0] == '[' && asked.p[asked.n - 1] == ']')
+		asked = (struct span){ asked.p + 1, asked.n - 2 };
+	for (unsigned i = 0; i < names->n && !is; i++) {
+		name = (struct span){ names->names[i],
+			strlen(names->names[i]) };
+		is = is_same_host(asked, name);
+	}
 	return is;
 }
 

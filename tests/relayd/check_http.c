@@ -45,7 +45,11 @@ static const struct {
 	{ "relay:x", false },
 	{ "relay:80x", false },
 	{ "[::1]", false },
-	{ "[relay]:80", false },
+	{ "[relay]:80", true },
+	{ "[2001:db8::1]", true },
+	{ "[2001:DB8::1]:80", true },
+	{ "[2001:db8::2]", false },
+	{ "2001:db8::7", false },
 	{ "[relay", false },
 	{ "", false },
 	{ ":80", false },
@@ -55,7 +59,9 @@ static const struct {
 
 TEST_ROWS(only_names_of_ours_are_known, ARRAY_LEN(hosts))
 {
-	static const struct http_hosts names = { .names = { "relay" }, .n = 1 };
+	static const struct http_hosts names = {
+		.names = { "relay", "2001:db8::1" }, .n = 2
+	};
 	struct sockaddr_in a = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(0x0a000001) };
 
