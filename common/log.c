@@ -30,7 +30,7 @@ static struct published max_level = { LOG_WARN }, abort_on_error;
 #define LOOK_TIME 2
 
 /* A destination of lines, and the lines that it did not take. */
-struct sink {
+struct log_output {
 	struct published fd; /* descriptor + 1; 0: not in use */
 	struct published look;
 	struct published waited_ns, lost;
@@ -38,11 +38,11 @@ struct sink {
 	const char *name;
 };
 
-static struct sink standard_error = {
+static struct log_output standard_error = {
 	.fd = { STDERR_FILENO + 1 },
 	.name = "standard error",
 };
-static struct sink file = { .name = "the log file" };
+static struct log_output file = { .name = "the log file" };
 static struct published is_json;
 
 static struct published journal_fd; /* descriptor + 1; 0: none */
@@ -322,7 +322,7 @@ is_writable(int fd, int timeout_ms)
 }
 
 static bool
-wait_until_writable(struct sink *s, int fd)
+wait_until_writable(struct log_output *s, int fd)
 {
 	const uint64_t now = clock_now_ns();
 
@@ -369,7 +369,7 @@ write_out(int fd, char *text, size_t n)
 
 /* The line that reports LOST lines, without its newline. */
 static void
-lost_text(char out[128], const struct sink *s, uint64_t lost)
+lost_text(char out[128], const struct log_output *s, uint64_t lost)
 {
 	snprintf(out, 128,
 	    "%" PRIu64 " log lines lost: %s did not accept them in time", lost,
@@ -378,7 +378,7 @@ lost_text(char out[128], const struct sink *s, uint64_t lost)
 
 /* Write a line, after a report of lost lines. */
 static void
-sink_put(struct sink *s, const struct line *l)
+sink_put(struct log_output *s, const struct line *l)
 {
 	const int fd = (int)published(&s->fd) - 1;
 	const uint64_t bits = published(&s->look);
@@ -418,7 +418,7 @@ sink_put(struct sink *s, const struct line *l)
 /* Send an entry with fields instead of a line on standard error. Returns false
  * if the line should be written to standard error. */
 static bool
-journal_put(struct sink *s, const struct line *l)
+journal_put(struct log_output *s, const struct line *l)
 {
 	const int fd = (int)published(&journal_fd) - 1;
 	struct line missing = { .level = LOG_WARN, .source = LOG_HERE };
