@@ -84,14 +84,15 @@ open_journal(const char *path)
 
 /* An entry of the journal: the message, and fields of which no value is longer
  * than it. */
-struct entry {
+struct journal_entry {
 	char text[4 * LOG_JSON_MAX];
 	size_t len;
 };
 
 /* NAME=VALUE and a newline; nothing if it does not fit. */
 static void
-put_field(struct entry *e, const char *name, const char *value, size_t len)
+put_field(
+    struct journal_entry *e, const char *name, const char *value, size_t len)
 {
 	const size_t name_len = strlen(name);
 	char *out = e->text + e->len;
@@ -106,13 +107,13 @@ put_field(struct entry *e, const char *name, const char *value, size_t len)
 }
 
 static void
-put_string(struct entry *e, const char *name, const char *value)
+put_string(struct journal_entry *e, const char *name, const char *value)
 {
 	put_field(e, name, value, strlen(value));
 }
 
 static void
-put_number(struct entry *e, const char *name, int value)
+put_number(struct journal_entry *e, const char *name, int value)
 {
 	char text[16];
 
@@ -123,7 +124,8 @@ put_number(struct entry *e, const char *name, int value)
 /* A value from a peer is escaped as in the text of a line: a newline would
  * begin another field. */
 static void
-put_escaped(struct entry *e, const char *name, const char *value, size_t len)
+put_escaped(
+    struct journal_entry *e, const char *name, const char *value, size_t len)
 {
 	char text[LOG_LINE_MAX];
 
@@ -132,7 +134,7 @@ put_escaped(struct entry *e, const char *name, const char *value, size_t len)
 }
 
 static void
-put_tags(struct entry *e, const char *detail)
+put_tags(struct journal_entry *e, const char *detail)
 {
 	static const struct {
 		const char *tag, *field;
@@ -167,7 +169,7 @@ send_entry(int fd, const struct line *l)
 	const struct log_look look = { .is_json = published(&is_json) != 0 };
 	const char *path = l->source->file;
 	char message[LOG_JSON_MAX];
-	struct entry e;
+	struct journal_entry e;
 	ssize_t sent;
 
 	e.len = 0;
