@@ -68,7 +68,7 @@ name_of(const struct options *o, enum option_id id, char out[OPTION_TEXT_MAX])
 
 /* An address that is listened on: its option, and a socket that is bound to
  * it. */
-struct place {
+struct listen_address {
 	const struct listen_url *url;
 	enum option_id id;
 	char name[OPTION_TEXT_MAX];
@@ -110,10 +110,10 @@ bind_to(const struct listen_url *u, const char *name)
  * that of one of the N OTHERS with the same number. If that fails until the
  * other is closed, both are the same address. */
 static bool
-check_address(struct place *p, struct place *others, size_t n)
+check_address(struct listen_address *p, struct listen_address *others, size_t n)
 {
 	struct listen_url url = *p->url;
-	struct place *same = NULL;
+	struct listen_address *same = NULL;
 
 	for (size_t i = 0; i < n; i++)
 		if (others[i].fd >= 0 && others[i].url->port == url.port &&
@@ -136,7 +136,7 @@ check_address(struct place *p, struct place *others, size_t n)
 static bool
 check_addresses(const struct options *o)
 {
-	struct place places[] = {
+	struct listen_address places[] = {
 		{ .url = &o->control, .id = OPT_CONTROL_PORT },
 		{ .url = &o->data, .id = OPT_DATA_PORT },
 		{ .url = &o->live, .id = OPT_LIVE_PORT },
