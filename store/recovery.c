@@ -178,7 +178,7 @@ load_journal(struct journal_copy *copy, int fd, const char *name)
 	return true;
 }
 
-struct found {
+struct found_file {
 	int fd; /* -1: none */
 	uint64_t size;
 	const struct journal_slot *slot; /* NULL: not in the journal */
@@ -208,7 +208,7 @@ is_in_journal(const struct recovery *rec, int fd,
 }
 
 static void
-close_found(struct found *f)
+close_found(struct found_file *f)
 {
 	if (f->fd >= 0)
 		close(f->fd);
@@ -216,7 +216,7 @@ close_found(struct found *f)
 }
 
 static void
-cut(struct recovery *rec, struct found *f, uint64_t to)
+cut(struct recovery *rec, struct found_file *f, uint64_t to)
 {
 	if (f->fd < 0 || f->size <= to)
 		return;
@@ -281,7 +281,7 @@ is_last_good(int fd, uint64_t n, unsigned minor, uint64_t size,
 /* Write the header of the index file if it is missing or damaged: readers
  * refuse the file without it. Records after a damaged header cannot be read. */
 static bool
-ensure_header(struct recovery *rec, struct found *index, unsigned *minor)
+ensure_header(struct recovery *rec, struct found_file *index, unsigned *minor)
 {
 	uint8_t header[INDEX_HEADER_LEN];
 
@@ -307,8 +307,8 @@ ensure_header(struct recovery *rec, struct found *index, unsigned *minor)
 /* Cut the index file to complete records of a data file of SIZE bytes. *END is
  * set to the end of the bytes that have records. */
 static void
-cut_index(
-    struct recovery *rec, struct found *index, uint64_t size, uint64_t *end)
+cut_index(struct recovery *rec, struct found_file *index, uint64_t size,
+    uint64_t *end)
 {
 	struct index_record last;
 	unsigned minor;
@@ -330,7 +330,7 @@ cut_index(
 }
 
 static bool
-open_found(struct recovery *rec, struct found *f, int dir_fd)
+open_found(struct recovery *rec, struct found_file *f, int dir_fd)
 {
 	if (dir_open_file(&f->fd, dir_fd, f->name, O_RDWR | O_NONBLOCK) != OK)
 		return false;
@@ -342,7 +342,8 @@ open_found(struct recovery *rec, struct found *f, int dir_fd)
 
 /* Open the index file of the data file NAME. */
 static void
-open_index(struct recovery *rec, struct found *f, int dir_fd, const char *name)
+open_index(
+    struct recovery *rec, struct found_file *f, int dir_fd, const char *name)
 {
 	struct stat sb;
 
@@ -360,8 +361,8 @@ static void
 recover_file(struct recovery *rec, int dir_fd, const char *name,
     const struct journal_slot *slot)
 {
-	struct found data = { .fd = -1, .slot = slot };
-	struct found index = { .fd = -1 };
+	struct found_file data = { .fd = -1, .slot = slot };
+	struct found_file index = { .fd = -1 };
 	uint64_t end;
 
 	(void)snprintf(data.name, sizeof(data.name), "%s", name);
