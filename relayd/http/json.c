@@ -280,7 +280,7 @@ json_write_event(struct buf *b, const struct relay_event *n)
 }
 
 /* Labels become objects, by their values. */
-struct totals_writer {
+struct totals_json {
 	struct buf *b;
 	struct total last; /* metric "": none */
 };
@@ -294,7 +294,7 @@ is_same(const char *a, const char *b)
 static void
 write_total(void *arg, const struct total *t)
 {
-	struct totals_writer *w = arg;
+	struct totals_json *w = arg;
 	const struct total *last = &w->last;
 	const bool is_metric = is_same(last->metric, t->metric);
 	const bool is_first = is_metric && is_same(last->labels[0].value,
@@ -318,7 +318,7 @@ write_total(void *arg, const struct total *t)
 static void
 write_totals(struct buf *b)
 {
-	struct totals_writer w = { .b = b };
+	struct totals_json w = { .b = b };
 
 	json_open(b, "totals", '{');
 	view_totals(write_total, &w);
