@@ -49,7 +49,7 @@ enum answer {
 };
 
 /* A request, what is known of it, and its answer. */
-struct question {
+struct index_request {
 	struct viewer *viewer;
 	struct position *position; /* NULL if the state is UNKNOWN */
 	const struct live_how *how;
@@ -69,20 +69,20 @@ struct question {
 
 /* Has the viewer sent more while the request was held? */
 static bool
-is_interrupted(struct question *q)
+is_interrupted(struct index_request *q)
 {
 	return q->how->is_interrupted && q->how->was_held;
 }
 
 static uint64_t
-waited_ns(const struct question *q)
+waited_ns(const struct index_request *q)
 {
 	return clock_now_ns() - q->how->arrived_ns;
 }
 
 /* Is the event of a published stream still on its way to this worker? */
 static bool
-is_event_pending(struct question *q)
+is_event_pending(struct index_request *q)
 {
 	return q->how->may_hold && waited_ns(q) < VIEWER_MESSAGE_NS &&
 	       viewers_are_behind(q->viewer->viewers);
@@ -112,7 +112,7 @@ read_record(struct viewer *v, const struct position *p,
 
 /* Does the packet end at SAFE_TIME or before? */
 static bool
-is_packet_safe(const struct question *q)
+is_packet_safe(const struct index_request *q)
 {
 	struct index_record rec;
 	struct open_file *file;
@@ -126,7 +126,7 @@ is_packet_safe(const struct question *q)
 
 /* May a hidden stream have events before the end of this answer? */
 static bool
-may_pass_hidden(struct question *q)
+may_pass_hidden(struct index_request *q)
 {
 	return q->hidden_until_ns != 0 && q->how->may_hold &&
 	       waited_ns(q) < VIEWER_EARLY_NS && !is_packet_safe(q);
@@ -151,7 +151,7 @@ is_kept_by_another(
 }
 
 static bool
-has_new_stream(const struct question *q)
+has_new_stream(const struct index_request *q)
 {
 	return (q->flags & LIVE_FLAG_NEW_STREAM) != 0;
 }
@@ -159,7 +159,7 @@ has_new_stream(const struct question *q)
 /* babeltrace2 before 2.1 looks at the flags of OK replies only. It gets one OK
  * without a packet for streams whose flag it ignored. */
 static bool
-may_send_empty_ok(const struct question *q)
+may_send_empty_ok(const struct index_request *q)
 {
 	const struct viewer *v = q->viewer;
 
@@ -171,7 +171,7 @@ may_send_empty_ok(const struct question *q)
  * streams that were not announced to it. May the end be sent? Not if the viewer
  * will ask for new streams when it gets the flag. */
 static bool
-may_end(struct question *q)
+may_end(struct index_request *q)
 {
 	const struct viewer *v = q->viewer;
 	const bool will_ask = v->minor >= LIVE_MINOR_FORMATS
@@ -184,7 +184,7 @@ may_end(struct question *q)
 }
 
 static bool
-lacks_class(struct question *q)
+lacks_class(struct index_request *q)
 {
 	const struct position *m = q->position->trace->metadata;
 
@@ -196,7 +196,7 @@ lacks_class(struct question *q)
 }
 
 static bool
-needs_empty_ok(struct question *q)
+needs_empty_ok(struct index_request *q)
 {
 	return has_new_stream(q) && q->viewer->has_been_flagged &&
 	       may_send_empty_ok(q);
@@ -204,21 +204,21 @@ needs_empty_ok(struct question *q)
 
 /* Times of a stream never go back (live 6, P5). */
 static bool
-may_send_bound(const struct question *q, uint64_t time)
+may_send_bound(const struct index_request *q, uint64_t time)
 {
 	return q->view.has_ctf_stream && time >= q->position->last_sent &&
 	       time >= viewer_min_begin(q->position, time);
 }
 
 static bool
-may_repeat_bound(struct question *q)
+may_repeat_bound(struct index_request *q)
 {
 	return has_new_stream(q) && q->position->has_bound &&
 	       may_send_bound(q, q->position->bound);
 }
 
 static bool
-may_send_beacon(struct question *q)
+may_send_beacon(struct index_request *q)
 {
 	return !has_new_stream(q) && may_send_bound(q, q->view.beacon);
 }
@@ -226,7 +226,7 @@ may_send_beacon(struct question *q)
 /* The first row that applies is the answer. */
 static const struct rule {
 	unsigned states;
-	bool (*applies)(struct question *q); /* NULL: always */
+	bool (*applies)(struct index_request *q); /* NULL: always */
 	enum answer answer;
 } rules[] = {
 	/* Rows 1 and 2 of live 2.6. */
@@ -292,7 +292,7 @@ flags_of(struct viewer *v, const struct position *p)
 /* Set what is known of the stream now. The log comes first: streams that were
  * published before what it shows are counted then. */
 static void
-examine(struct question *q)
+examine(struct index_request *q)
 {
 	struct viewer *v = q->viewer;
 	struct position *p = q->position;
@@ -341,7 +341,7 @@ skip_missing_file(struct viewer *v, struct position *p)
 /* Answer with the packet at the position. False: its file is gone, or it is not
  * for this viewer; the position may have moved. */
 static bool
-take_packet(struct question *q)
+take_packet(struct index_request *q)
 {
 	struct viewer *v = q->viewer;
 	struct position *p = q->position;
@@ -398,7 +398,7 @@ take_packet(struct question *q)
 
 /* The same bound again is nothing new. */
 static void
-answer_inactive(struct question *q, uint64_t time)
+answer_inactive(struct index_request *q, uint64_t time)
 {
 	struct position *p = q->position;
 
@@ -416,7 +416,7 @@ answer_inactive(struct question *q, uint64_t time)
 
 /* Wait until UNTIL_NS; RETRY without flags if replies are not held. */
 static void
-answer_later(struct question *q, uint64_t until_ns)
+answer_later(struct index_request *q, uint64_t until_ns)
 {
 	q->is_news = false;
 	if (q->viewer->viewers->holds_replies)
@@ -427,7 +427,7 @@ answer_later(struct question *q, uint64_t until_ns)
 
 /* All answers except packets, which take_packet() gives. */
 static void
-make_answer(struct question *q, enum answer answer)
+make_answer(struct index_request *q, enum answer answer)
 {
 	switch (answer) {
 	case ANSWER_ERR:
@@ -473,7 +473,7 @@ make_answer(struct question *q, enum answer answer)
 
 /* A viewer that skips many packets asks again, so that others are served. */
 static void
-find_answer(struct question *q)
+find_answer(struct index_request *q)
 {
 	const struct rule *r;
 
@@ -537,7 +537,7 @@ look_at_others(const struct viewer *v, const struct position *p, bool *has_news)
  * held at each stream, until any stream has a packet to read.
  */
 static bool
-may_hold_nothing(const struct question *q, struct live_held *held)
+may_hold_nothing(const struct index_request *q, struct live_held *held)
 {
 	const struct viewer *v = q->viewer;
 	const struct live_stream *s = q->position->stream;
@@ -563,7 +563,7 @@ enum {
 
 /* What the answer waits for if it must be held; else 0. */
 static unsigned
-waits_for(struct question *q, struct live_held *held)
+waits_for(struct index_request *q, struct live_held *held)
 {
 	if (q->until_ns != 0)
 		*held = (struct live_held){ .until_ns = q->until_ns,
@@ -578,7 +578,7 @@ waits_for(struct question *q, struct live_held *held)
 
 /* Ask the writers to wake this worker. */
 static void
-begin_wait(const struct question *q, unsigned sources)
+begin_wait(const struct index_request *q, unsigned sources)
 {
 	const uint64_t bit = q->viewer->viewers->wake_bit;
 	const struct position *p;
@@ -598,7 +598,7 @@ begin_wait(const struct question *q, unsigned sources)
 }
 
 static enum live_outcome
-send_answer(struct question *q, struct live_reply *reply)
+send_answer(struct index_request *q, struct live_reply *reply)
 {
 	struct viewer *v = q->viewer;
 	struct live_index *i = &q->index;
@@ -628,7 +628,7 @@ viewer_next_index(struct viewer *v, uint64_t id, const struct live_how *how,
     struct live_reply *reply, struct live_held *held)
 {
 	struct position *p = viewer_position(v, id);
-	struct question q = { .viewer = v, .how = how, .position = p };
+	struct index_request q = { .viewer = v, .how = how, .position = p };
 	unsigned wanted, asked = 0;
 
 	if (p != NULL && p->state != POSITION_ANNOUNCED)
