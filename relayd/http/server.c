@@ -80,7 +80,7 @@ host_is_ours(const char *host, const struct sockaddr *local,
 /* At most so many bytes after a request are read. */
 #define INPUT_MAX (16 * 1024)
 
-struct client {
+struct http_client {
 	struct list node;
 	struct server *server;
 	struct bufferevent *bev; /* a reference */
@@ -96,7 +96,7 @@ struct server {
 	struct evhttp *http;
 	struct evconnlistener *listener;
 	struct event *check;
-	struct list clients; /* struct client, oldest first */
+	struct list clients; /* struct http_client, oldest first */
 	unsigned n_clients, n_listeners;
 	struct account unsent; /* bytes, of all clients */
 	bool is_full;	       /* the listener is disabled */
@@ -104,13 +104,13 @@ struct server {
 };
 
 static size_t
-unsent_of(const struct client *c)
+unsent_of(const struct http_client *c)
 {
 	return evbuffer_get_length(bufferevent_get_output(c->bev));
 }
 
 static void
-shut(struct client *c)
+shut(struct http_client *c)
 {
 	const int fd = bufferevent_getfd(c->bev);
 
@@ -123,7 +123,8 @@ shut(struct client *c)
 static uint64_t
 unread_bytes(const struct list *n)
 {
-	const size_t unsent = unsent_of(list_entry(n, struct client, node));
+	const size_t unsent = unsent_of(
+	    list_entry(n, struct http_client, node));
 
 	return unsent > 1 ? unsent : 0;
 }
@@ -133,7 +134,7 @@ unread_bytes(const struct list *n)
 static void
 drop_unsent(struct list *n)
 {
-	struct client *c = list_entry(n, struct client, node);
+	struct http_client *c = list_entry(n, struct http_client, node);
 	struct evbuffer *out = bufferevent_get_output(c->bev);
 
 	if (!c->is_shut)
@@ -153,7 +154,7 @@ static void
 on_output(
     struct evbuffer *out, const struct evbuffer_cb_info *change, void *arg)
 {
-	struct client *c = arg;
+	struct http_client *c = arg;
 	struct server *s = c->server;
 
 	account_add(&s->unsent, change->n_added);
@@ -164,7 +165,7 @@ on_output(
 }
 
 static void
-forget(struct server *s, struct client *c)
+forget(struct server *s, struct http_client *c)
 {
 	(void)evbuffer_remove_cb(bufferevent_get_output(c->bev), on_output, c);
 	assert(s->n_clients > 0);
@@ -177,7 +178,7 @@ forget(struct server *s, struct client *c)
 }
 
 static bool
-is_freed(const struct client *c)
+is_freed(const struct http_client *c)
 {
 	bufferevent_data_cb read, write;
 	bufferevent_event_cb event;
@@ -191,10 +192,10 @@ static void
 forget_freed(struct server *s)
 {
 	struct list *n, *tmp;
-	struct client *c;
+	struct http_client *c;
 
 	list_for_each (n, tmp, &s->clients) {
-		c = list_entry(n, struct client, node);
+		c = list_entry(n, struct http_client, node);
 		if (is_freed(c))
 			forget(s, c);
 	}
@@ -202,7 +203,7 @@ forget_freed(struct server *s)
 
 /* Move the deadline of a listener that reads, or has nothing to read. */
 static void
-watch_listener(struct client *c, uint64_t now)
+watch_listener(struct http_client *c, uint64_t now)
 {
 	const size_t unsent = unsent_of(c);
 
@@ -226,11 +227,11 @@ on_check(evutil_socket_t fd, short what, void *arg)
 	const uint64_t now = clock_now_ns();
 	struct server *s = arg;
 	struct list *n, *tmp;
-	struct client *c;
+	struct http_client *c;
 
 	forget_freed(s);
 	list_for_each (n, tmp, &s->clients) {
-		c = list_entry(n, struct client, node);
+		c = list_entry(n, struct http_client, node);
 		if (c->events != NULL)
 			watch_listener(c, now);
 		if (now >= c->deadline_ns && !c->is_shut) {
@@ -249,9 +250,9 @@ on_check(evutil_socket_t fd, short what, void *arg)
 static void
 shut_oldest(struct server *s)
 {
-	struct client *c;
+	struct http_client *c;
 
-	list_each (c, &s->clients, struct client, node) {
+	list_each (c, &s->clients, struct http_client, node) {
 		if (!c->is_shut && c->events == NULL && !is_freed(c)) {
 			shut(c);
 			return;
@@ -263,7 +264,7 @@ static void
 admit(struct server *s, struct bufferevent *bev)
 {
 	const struct timeval soon = { 0 };
-	struct client *c = calloc(1, sizeof(*c));
+	struct http_client *c = calloc(1, sizeof(*c));
 
 	forget_freed(s);
 	/* Without memory only evhttp's own limit of idle time remains. */
@@ -365,17 +366,17 @@ server_refuse_method(struct evhttp_request *r, const char *allowed)
 	server_answer_text(r, 405, text);
 }
 
-static struct client *
+static struct http_client *
 client_of(struct server *s, struct evhttp_request *r)
 {
 	struct evhttp_connection *evcon = evhttp_request_get_connection(r);
 	struct bufferevent *bev;
-	struct client *c;
+	struct http_client *c;
 
 	if (evcon == NULL)
 		return NULL;
 	bev = evhttp_connection_get_bufferevent(evcon);
-	list_each (c, &s->clients, struct client, node) {
+	list_each (c, &s->clients, struct http_client, node) {
 		if (c->bev == bev)
 			return c;
 	}
@@ -421,7 +422,7 @@ on_request(struct evhttp_request *r, void *arg)
 static void
 on_closed(struct evhttp_connection *evcon, void *arg)
 {
-	struct client *c = arg;
+	struct http_client *c = arg;
 	struct evhttp_request *r = c->events;
 
 	c->events = NULL;
@@ -433,7 +434,7 @@ on_closed(struct evhttp_connection *evcon, void *arg)
 }
 
 static void
-send_chunk(struct client *c, const void *p, size_t n)
+send_chunk(struct http_client *c, const void *p, size_t n)
 {
 	struct evbuffer *out = c->is_shut ? NULL : evbuffer_new();
 
@@ -447,7 +448,7 @@ void
 server_begin_events(
     struct server *s, struct evhttp_request *r, const void *p, size_t n)
 {
-	struct client *c = client_of(s, r);
+	struct http_client *c = client_of(s, r);
 
 	if (c == NULL || s->n_listeners >= SERVER_LISTENERS_MAX ||
 	    s->n_listeners >= s->config.max_clients / 2) {
@@ -470,12 +471,12 @@ void
 server_send_events(struct server *s, const void *p, size_t n)
 {
 	struct list *node, *tmp;
-	struct client *c;
+	struct http_client *c;
 
 	if (s == NULL || s->n_listeners == 0)
 		return;
 	list_for_each (node, tmp, &s->clients) {
-		c = list_entry(node, struct client, node);
+		c = list_entry(node, struct http_client, node);
 		if (c->events != NULL)
 			send_chunk(c, p, n);
 	}
@@ -547,7 +548,7 @@ server_destroy(struct server *s)
 	else if (s->listener != NULL)
 		evconnlistener_free(s->listener);
 	while (!list_empty(&s->clients))
-		forget(s, list_first(&s->clients, struct client, node));
+		forget(s, list_first(&s->clients, struct http_client, node));
 	if (s->check != NULL)
 		event_free(s->check);
 	if (s->config.fd >= 0)

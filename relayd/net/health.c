@@ -16,7 +16,7 @@
 
 #define COMMAND_CHECK 0
 
-struct client {
+struct health_client {
 	struct health *health; /* NULL: the slot is free */
 	struct event event;
 	int fd;
@@ -30,11 +30,11 @@ struct health {
 	struct health_config config;
 	struct unix_socket socket;
 	struct listener *listener;
-	struct client clients[HEALTH_CLIENTS_MAX];
+	struct health_client clients[HEALTH_CLIENTS_MAX];
 };
 
 static void
-client_close(struct client *c)
+client_close(struct health_client *c)
 {
 	if (c->health == NULL)
 		return;
@@ -44,7 +44,7 @@ client_close(struct client *c)
 }
 
 static void
-client_wait(struct client *c)
+client_wait(struct health_client *c)
 {
 	uint64_t now = clock_now_ns();
 	uint64_t left = c->deadline_ns > now ? c->deadline_ns - now : 0;
@@ -58,7 +58,7 @@ client_wait(struct client *c)
 }
 
 static void
-client_answer(struct client *c)
+client_answer(struct health_client *c)
 {
 	uint32_t command;
 	uint64_t mask;
@@ -81,7 +81,7 @@ client_answer(struct client *c)
 static void
 on_client(evutil_socket_t fd, short what, void *arg)
 {
-	struct client *c = arg;
+	struct health_client *c = arg;
 	ssize_t n;
 
 	if ((what & EV_READ) == 0) {
@@ -101,13 +101,13 @@ on_client(evutil_socket_t fd, short what, void *arg)
 }
 
 /* A free slot, or that of the oldest client, which is closed. */
-static struct client *
+static struct health_client *
 client_slot(struct health *h)
 {
-	struct client *oldest = &h->clients[0];
+	struct health_client *oldest = &h->clients[0];
 
 	for (size_t i = 0; i < ARRAY_LEN(h->clients); i++) {
-		struct client *c = &h->clients[i];
+		struct health_client *c = &h->clients[i];
 
 		if (c->health == NULL)
 			return c;
@@ -122,9 +122,9 @@ static void
 on_accepted(int take_fd, const struct sockaddr *peer, void *arg)
 {
 	struct health *h = arg;
-	struct client *c = client_slot(h);
+	struct health_client *c = client_slot(h);
 
-	*c = (struct client){
+	*c = (struct health_client){
 		.health = h,
 		.fd = take_fd,
 		.deadline_ns = clock_now_ns() + HEALTH_TIMEOUT_S * NS_PER_S,
