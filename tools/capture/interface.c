@@ -96,7 +96,7 @@ interface_tune_bound(const char *interface)
 #define SLOT_LEN (RECORD_LEN_MAX + 64)
 
 /* Control messages of the kernel: time, tag. */
-union control {
+union control_message {
 	char bytes[CMSG_SPACE(sizeof(struct timespec)) +
 		   CMSG_SPACE(sizeof(struct tpacket_auxdata))];
 	struct cmsghdr align;
@@ -114,7 +114,7 @@ struct interface {
 	struct mmsghdr messages[BATCH];
 	struct iovec iov[BATCH];
 	struct sockaddr_ll from[BATCH];
-	union control control[BATCH];
+	union control_message control[BATCH];
 	uint8_t *slots; /* BATCH of SLOT_LEN */
 };
 
