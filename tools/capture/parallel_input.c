@@ -40,7 +40,7 @@ static const char *const formats[] = {
 	"ndag:",     /* multicast groups, one for each stream */
 };
 
-struct thread {
+struct input_thread {
 	struct parallel_input *input;
 	unsigned number;
 	bool is_open; /* it may make calls */
@@ -60,7 +60,7 @@ struct parallel_input {
 	struct published is_surprised;	   /* more threads than requested */
 	struct published dropped;
 	unsigned n;
-	struct thread threads[];
+	struct input_thread threads[];
 };
 
 static void
@@ -89,7 +89,7 @@ want_no_more(struct parallel_input *in)
 /* May calls be made? The thread was started with the capability to capture,
  * which the program has dropped since. */
 static bool
-may_call(struct thread *t, int timeout_ms)
+may_call(struct input_thread *t, int timeout_ms)
 {
 	struct parallel_input *in = t->input;
 	struct pollfd p = { .fd = in->opening, .events = POLLIN };
@@ -141,7 +141,7 @@ packet(libtrace_t *trace, libtrace_thread_t *thread, void *global, void *local,
     libtrace_packet_t *p)
 {
 	struct parallel_input *in = global;
-	struct thread *t = local;
+	struct input_thread *t = local;
 	struct record record = { 0 };
 	const uint8_t *bytes;
 
@@ -165,7 +165,7 @@ ticking(libtrace_t *trace, libtrace_thread_t *thread, void *global, void *local,
     uint64_t time)
 {
 	struct parallel_input *in = global;
-	struct thread *t = local;
+	struct input_thread *t = local;
 
 	(void)trace;
 	(void)thread;
@@ -195,7 +195,8 @@ make_input(libtrace_t *trace, unsigned n, bool drops_outgoing)
 	in->n = n;
 	in->drops_outgoing = drops_outgoing;
 	for (unsigned i = 0; i < n; i++)
-		in->threads[i] = (struct thread){ .input = in, .number = i };
+		in->threads[i] = (struct input_thread){ .input = in,
+			.number = i };
 	in->opening = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	in->waking = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	in->callbacks = trace_create_callback_set();
