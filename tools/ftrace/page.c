@@ -13,7 +13,7 @@
 #define COMMIT_LOST (UINT32_C(1) << 31)
 
 /* Types of events; smaller values are lengths in words. */
-enum type {
+enum event_type {
 	TYPE_LONG = 0,
 	TYPE_PADDING = 29,
 	TYPE_EXTEND = 30,
