@@ -52,10 +52,10 @@ enum guest_state {
 	GUEST_ENDED,
 };
 
-struct record;
+struct record_command;
 
 struct guest {
-	struct record *all;
+	struct record_command *all;
 	const char *name;
 	enum guest_state state;
 	struct link *link;
@@ -71,7 +71,7 @@ struct guest {
 	uint64_t stopped_ns, received_ns;
 };
 
-struct record {
+struct record_command {
 	/* options */
 	const char *broker, *directory, *token_file, *clock;
 	const char *words[RECORD_WORDS_MAX]; /* of the agent's "record" */
@@ -140,7 +140,7 @@ fail(struct guest *g, const char *why)
 static void
 end_guest(struct guest *g)
 {
-	struct record *r = g->all;
+	struct record_command *r = g->all;
 
 	assert(g->state != GUEST_ENDED && r->n_ended < r->n);
 	g->state = GUEST_ENDED;
@@ -208,7 +208,7 @@ guest_may_use(void *arg, uint64_t bytes)
 static enum status
 begin_pages(struct guest *g)
 {
-	struct record *r = g->all;
+	struct record_command *r = g->all;
 	const struct page_feed_config config = { .is_end = true,
 		.page_size_max = DAT_PAGE_BYTES_MAX,
 		.live = r->live.is_on ? &r->live : NULL,
@@ -391,7 +391,7 @@ guest_destroy(struct guest *g)
 
 /* Failures of the broker's connection end the guest later. */
 static enum status
-guest_create(struct guest **out, struct record *r, const char *name)
+guest_create(struct guest **out, struct record_command *r, const char *name)
 {
 	struct guest *g = calloc(1, sizeof(*g));
 	enum status st = E_NOMEM;
@@ -437,7 +437,7 @@ guest_stop(struct guest *g)
 static void
 on_stop(evutil_socket_t number, short what, void *arg)
 {
-	struct record *r = arg;
+	struct record_command *r = arg;
 
 	(void)what;
 	if (number >= 0)
@@ -449,7 +449,7 @@ on_stop(evutil_socket_t number, short what, void *arg)
 static enum status
 take_event_name(const struct option_row *row, void *to, const char *arg)
 {
-	struct record *r = to;
+	struct record_command *r = to;
 
 	(void)row;
 	if (*arg == '\0' || r->n_words + 2 > RECORD_WORDS_MAX)
@@ -462,7 +462,7 @@ take_event_name(const struct option_row *row, void *to, const char *arg)
 static enum status
 take_prefix(const struct option_row *row, void *to, const char *arg)
 {
-	struct record *r = to;
+	struct record_command *r = to;
 
 	(void)row;
 	r->recordings.prefix = arg;
@@ -470,7 +470,7 @@ take_prefix(const struct option_row *row, void *to, const char *arg)
 }
 
 #define OPTIONS_TABLE "tools/ftrace/record_options.tbl.h"
-#define OPTIONS_STRUCT struct record
+#define OPTIONS_STRUCT struct record_command
 #include "common/option_rows.h"
 
 static const struct option_table table = { COMMAND_TABLE("record",
@@ -490,7 +490,7 @@ on_left(void *arg, struct recording *take)
 
 /* Does what may fail before anything begins. */
 static enum status
-prepare(struct record *r)
+prepare(struct record_command *r)
 {
 	enum status st = command_start(
 	    &r->loop, r->token, r->token_file, on_stop, r);
@@ -513,7 +513,7 @@ prepare(struct record *r)
 }
 
 static enum status
-run(struct record *r, char **names, unsigned n)
+run(struct record_command *r, char **names, unsigned n)
 {
 	const struct timeval tv = loop_timeval(r->duration_ns);
 	enum status st = OK;
@@ -537,7 +537,7 @@ run(struct record *r, char **names, unsigned n)
 int
 command_record(int argc, char **argv)
 {
-	static struct record r = { .directory = ".",
+	static struct record_command r = { .directory = ".",
 		.clock = "mono",
 		.words = { "-C" },
 		.n_words = 2,
