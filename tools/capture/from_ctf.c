@@ -27,7 +27,7 @@ struct stream_file {
 	uint64_t instance, seq;
 };
 
-struct stream {
+struct input_stream {
 	struct stream_file *part; /* the current one */
 	size_t n_parts;		  /* with those that follow */
 	bool has_packet;
@@ -43,7 +43,7 @@ struct conversion {
 	struct stream_file
 	    *parts; /* of all streams, one stream after another */
 	size_t n_parts;
-	struct stream *streams;
+	struct input_stream *streams;
 	struct heap heap; /* streams that have a next packet, by its time */
 	struct conversion_counts counts;
 	struct sink *sink;
@@ -151,7 +151,7 @@ read_traces(struct conversion *c)
  * the trace, its first packet only says where counting starts. */
 static void
 count_losses(
-    struct conversion *c, struct stream *s, const struct relay_index *i)
+    struct conversion *c, struct input_stream *s, const struct relay_index *i)
 {
 	if (!s->has_packet && i->packet_seq_num > 0)
 		s->discarded = i->events_discarded;
@@ -166,7 +166,7 @@ count_losses(
 
 /* Go to the next CTF packet; E_NOENT: there is none. */
 static enum status
-next_ctf_packet(struct conversion *c, struct stream *s)
+next_ctf_packet(struct conversion *c, struct input_stream *s)
 {
 	struct client_packet k;
 	enum status st;
@@ -189,7 +189,7 @@ next_ctf_packet(struct conversion *c, struct stream *s)
 
 /* Put the next packet of a stream into the heap, if there is one. */
 static enum status
-next_packet(struct conversion *c, struct stream *s)
+next_packet(struct conversion *c, struct input_stream *s)
 {
 	enum status st;
 
@@ -209,7 +209,7 @@ next_packet(struct conversion *c, struct stream *s)
 static enum status
 begin_streams(struct conversion *c)
 {
-	struct stream *s = c->streams;
+	struct input_stream *s = c->streams;
 	enum status st = OK;
 
 	for (size_t i = 0; i < c->n_parts && st == OK; i += s++->n_parts) {
@@ -225,7 +225,7 @@ begin_streams(struct conversion *c)
 static enum status
 write_packets(struct conversion *c)
 {
-	struct stream *s;
+	struct input_stream *s;
 	enum status st = begin_streams(c);
 
 	while (st == OK && (s = heap_pop(&c->heap)) != NULL) {
