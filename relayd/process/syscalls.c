@@ -28,11 +28,11 @@
 #define UNLISTED SCMP_ACT_ERRNO(ENOSYS)
 #endif
 
-enum verdict { MAY, MAY_IF, MAY_NEVER };
+enum permission { MAY, MAY_IF, MAY_NEVER };
 
 static const struct row {
 	const char *name;
-	enum verdict verdict;
+	enum permission permission;
 	unsigned arg;
 	uint64_t mask, value;
 } rows[] = {
@@ -57,9 +57,9 @@ add(scmp_filter_ctx filter, const struct row *r)
 	/* Negative: unknown here. */
 	if (call < 0)
 		return 0;
-	if (r->verdict == MAY)
+	if (r->permission == MAY)
 		return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
-	if (r->verdict == MAY_NEVER)
+	if (r->permission == MAY_NEVER)
 		return seccomp_rule_add(filter, SCMP_ACT_KILL_PROCESS, call, 0);
 	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1,
 	    SCMP_CMP(r->arg, SCMP_CMP_MASKED_EQ, r->mask, r->value));
