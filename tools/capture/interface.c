@@ -86,7 +86,7 @@ interface_tune_bound(const char *interface)
 /* How often to check whether an interface that is down still exists. */
 #define DOWN_MS 500
 /* Packets of one system call. */
-#define BATCH 32
+#define READ_MAX 32
 /* The kernel removes tags from incoming packets (IEEE 802.1Q); they are put
  * back between the addresses and the type, for which there is space before the
  * packet. */
@@ -110,12 +110,12 @@ struct interface {
 	uint32_t snaplen;
 	bool is_loopback;
 	uint64_t dropped;
-	unsigned n, next; /* of the batch */
-	struct mmsghdr messages[BATCH];
-	struct iovec iov[BATCH];
-	struct sockaddr_ll from[BATCH];
-	union control_message control[BATCH];
-	uint8_t *slots; /* BATCH of SLOT_LEN */
+	unsigned n, next; /* of those read */
+	struct mmsghdr messages[READ_MAX];
+	struct iovec iov[READ_MAX];
+	struct sockaddr_ll from[READ_MAX];
+	union control_message control[READ_MAX];
+	uint8_t *slots; /* READ_MAX of SLOT_LEN */
 };
 
 /* LINKTYPE_UNKNOWN: packets have a link layer that a packet socket does not
@@ -291,10 +291,10 @@ set_up(struct interface *i, const char *name,
 static enum status
 make_slots(struct interface *i)
 {
-	i->slots = aligned_alloc(64, (size_t)BATCH * SLOT_LEN);
+	i->slots = aligned_alloc(64, (size_t)READ_MAX * SLOT_LEN);
 	if (i->slots == NULL)
 		return E_NOMEM;
-	for (unsigned k = 0; k < BATCH; k++)
+	for (unsigned k = 0; k < READ_MAX; k++)
 		i->iov[k] = (struct iovec){
 			.iov_base = i->slots + (size_t)k * SLOT_LEN + TAG_LEN,
 			.iov_len = i->snaplen,
@@ -351,13 +351,13 @@ nothing_came(struct interface *i)
 	return !i->is_down || ioctl(i->fd, SIOCGIFNAME, &r) == 0 ? 0 : -1;
 }
 
-/* 1: a batch was read; 0: nothing now; -1: errno. */
+/* 1: packets were read; 0: nothing now; -1: errno. */
 static int
 read_batch(struct interface *i)
 {
 	int n;
 
-	for (unsigned k = 0; k < BATCH; k++)
+	for (unsigned k = 0; k < READ_MAX; k++)
 		i->messages[k].msg_hdr = (struct msghdr){
 			.msg_name = &i->from[k],
 			.msg_namelen = sizeof(i->from[k]),
@@ -367,8 +367,8 @@ read_batch(struct interface *i)
 			.msg_controllen = sizeof(i->control[k].bytes),
 		};
 	do
-		n = recvmmsg(
-		    i->fd, i->messages, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+		n = recvmmsg(i->fd, i->messages, READ_MAX,
+		    MSG_DONTWAIT | MSG_TRUNC, NULL);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return nothing_came(i);
