@@ -150,16 +150,16 @@ look(struct fake_sink *f)
 }
 
 static enum status
-put_packet(struct sink *sink, unsigned stream, struct chunk *c)
+put_packet(struct sink *sink, unsigned stream, struct batch *b)
 {
 	struct fake_sink *f = (struct fake_sink *)sink;
 
-	ck_assert_uint_ge(c->begin_ns, f->ends[stream]);
-	ck_assert_uint_ge(c->discarded, f->discarded[stream]);
-	f->ends[stream] = c->end_ns;
-	f->discarded[stream] = c->discarded;
-	sink_count(sink, c);
-	chunk_done(c);
+	ck_assert_uint_ge(b->begin_ns, f->ends[stream]);
+	ck_assert_uint_ge(b->discarded, f->discarded[stream]);
+	f->ends[stream] = b->end_ns;
+	f->discarded[stream] = b->discarded;
+	sink_count(sink, b);
+	batch_done(b);
 	return look(f);
 }
 

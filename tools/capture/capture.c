@@ -362,7 +362,7 @@ release(struct capture *c)
 {
 	if (c->pipeline != NULL) {
 		pipeline_stop(c->pipeline);
-		sink_destroy(c->sink); /* this returns the chunks */
+		sink_destroy(c->sink); /* this returns the batches */
 		c->sink = NULL;
 		if (!pipeline_is_done(c->pipeline) ||
 		    !pipeline_destroy(c->pipeline, DESTROY_MS))

@@ -26,7 +26,7 @@
 /*
  * Formats of which libtrace reads a queue in each thread. For any other source
  * its threads take turns, with a lock, or one thread hands out packets one by
- * one: chunks of our own reader are faster (doc/performance.md). int: is read
+ * one: batches of our own reader are faster (doc/performance.md). int: is read
  * by interface.h.
  */
 static const char *const formats[] = {

@@ -16,39 +16,39 @@
 #include "tools/capture/sink.h"
 
 static void
-deliver(struct worker *w, struct chunk *c)
+deliver(struct worker *w, struct batch *b)
 {
-	c->input = (uint16_t)w->input;
-	c->worker = (uint16_t)w->number;
-	queue_put(&w->pipeline->results, c);
+	b->input = (uint16_t)w->input;
+	b->worker = (uint16_t)w->number;
+	queue_put(&w->pipeline->results, b);
 }
 
 /* Deliver the events so far as one CTF packet. */
 static void
 close_packet(struct worker *w, uint64_t round, bool is_round_end)
 {
-	struct chunk *c = w->open;
+	struct batch *b = w->open;
 
-	if (c == NULL)
+	if (b == NULL)
 		return;
-	c->round = round;
-	c->is_round_end = is_round_end;
-	c->discarded = w->discarded;
+	b->round = round;
+	b->is_round_end = is_round_end;
+	b->discarded = w->discarded;
 	w->discarded = 0;
 	w->open = NULL;
-	deliver(w, c);
+	deliver(w, b);
 }
 
 /* Space for an event of at most SIZE bytes. */
 static uint8_t *
 event_space(struct worker *w, size_t size, uint64_t round)
 {
-	assert(size <= CHUNK_SIZE - CTF_HEADER_LEN);
-	if (w->open != NULL && w->open->used + size > CHUNK_SIZE)
+	assert(size <= BATCH_SIZE - CTF_HEADER_LEN);
+	if (w->open != NULL && w->open->used + size > BATCH_SIZE)
 		close_packet(w, round, false);
 	if (w->open == NULL) {
 		w->open = queue_wait(&w->pool.free, -1);
-		chunk_reset(w->open);
+		batch_reset(w->open);
 		w->open->used = CTF_HEADER_LEN;
 	}
 	return w->open->mem + w->open->used;
@@ -59,119 +59,119 @@ add_event(struct worker *w, struct record *r, uint64_t round)
 {
 	const enum payload payload = w->pipeline->config.payload;
 	uint8_t *out = event_space(w, EVENT_SIZE_MAX(r->len), round);
-	struct chunk *c = w->open;
+	struct batch *b = w->open;
 	struct headers h;
 
 	if (r->kind == RECORD_STATS) {
-		c->used += (uint32_t)event_encode_stats(out, r);
+		b->used += (uint32_t)event_encode_stats(out, r);
 	} else {
 		if (payload != PAYLOAD_NONE)
 			headers_find(&h, r->link_type, record_bytes(r), r->len);
-		c->used += (uint32_t)event_encode(out, r, &h, payload);
-		c->packets++;
+		b->used += (uint32_t)event_encode(out, r, &h, payload);
+		b->packets++;
 	}
-	if (c->n++ == 0)
-		c->begin_ns = r->ns;
-	c->end_ns = r->ns;
+	if (b->n++ == 0)
+		b->begin_ns = r->ns;
+	b->end_ns = r->ns;
 }
 
-/* Process a chunk of records. A sink that takes records gets them in their
- * chunk. */
+/* Process a batch of records. A sink that takes records gets them in their
+ * batch. */
 static void
-take_records(struct worker *w, struct chunk *c)
+take_records(struct worker *w, struct batch *b)
 {
 	const struct pipeline_config *config = &w->pipeline->config;
-	struct record *r = (struct record *)c->mem;
+	struct record *r = (struct record *)b->mem;
 
 	if (!config->has_records)
-		w->discarded += c->discarded;
-	for (uint32_t i = 0; i < c->n; i++, r = record_next(r)) {
+		w->discarded += b->discarded;
+	for (uint32_t i = 0; i < b->n; i++, r = record_next(r)) {
 		if (w->anon != NULL && r->kind == RECORD_PACKET)
 			anon_packet(w->anon, r->link_type, record_bytes(r),
 			    r->len, config->checksums);
 		if (!config->has_records)
-			add_event(w, r, c->round);
+			add_event(w, r, b->round);
 	}
 	if (config->has_records) {
-		c->packets = c->n;
-		deliver(w, c);
+		b->packets = b->n;
+		deliver(w, b);
 		return;
 	}
 	/* The combiner needs the end of each round to order them. */
-	if (config->is_strict || c->is_flush)
-		close_packet(w, c->round, true);
-	chunk_done(c);
+	if (config->is_strict || b->is_flush)
+		close_packet(w, b->round, true);
+	batch_done(b);
 }
 
 static void *
 worker_run(void *worker)
 {
 	struct worker *w = worker;
-	enum chunk_kind kind;
+	enum batch_kind kind;
 
 	do {
-		struct chunk *c = queue_wait(&w->in, -1);
+		struct batch *b = queue_wait(&w->in, -1);
 
-		kind = c->kind;
+		kind = b->kind;
 		/* A time or the end goes after the waiting events. Its losses
 		 * are reported with the next events of its stream, which
 		 * another worker may have. */
-		if (kind != CHUNK_DATA) {
-			close_packet(w, c->round, false);
-			deliver(w, c);
+		if (kind != BATCH_DATA) {
+			close_packet(w, b->round, false);
+			deliver(w, b);
 		} else {
-			take_records(w, c);
+			take_records(w, b);
 		}
-	} while (kind != CHUNK_END);
+	} while (kind != BATCH_END);
 	return NULL;
 }
 
 static void
-append(struct combiner *c, struct chunk *k)
+append(struct combiner *c, struct batch *b)
 {
-	k->next = NULL;
-	if (c->lists[k->worker].first == NULL)
-		c->lists[k->worker].first = k;
+	b->next = NULL;
+	if (c->lists[b->worker].first == NULL)
+		c->lists[b->worker].first = b;
 	else
-		c->lists[k->worker].last->next = k;
-	c->lists[k->worker].last = k;
+		c->lists[b->worker].last->next = b;
+	c->lists[b->worker].last = b;
 }
 
 static enum status
-deliver_records(struct sink *sink, struct chunk *k)
+deliver_records(struct sink *sink, struct batch *b)
 {
-	struct record *r = (struct record *)k->mem;
+	struct record *r = (struct record *)b->mem;
 	enum status st = OK;
 
-	for (uint32_t i = 0; i < k->n && st == OK; i++, r = record_next(r))
+	for (uint32_t i = 0; i < b->n && st == OK; i++, r = record_next(r))
 		st = sink->ops->record(sink, r, record_bytes(r));
-	chunk_done(k);
+	batch_done(b);
 	return st;
 }
 
-/* Without a sink the chunk is dropped. */
+/* Without a sink the batch is dropped. */
 static enum status
-deliver_chunk(struct pipeline *p, struct sink *sink, struct chunk *k)
+deliver_batch(struct pipeline *p, struct sink *sink, struct batch *b)
 {
 	/* With is_strict, all workers of a source have one stream. */
-	const unsigned worker = p->config.is_strict ? 0 : k->worker;
+	const unsigned worker = p->config.is_strict ? 0 : b->worker;
 	const unsigned stream = p->config.is_strict
-				    ? k->input
-				    : k->input * p->config.n_workers + worker;
-	uint64_t *sum = &p->combiners[k->input].discarded[worker];
+				    ? b->input
+				    : b->input * p->config.n_workers + worker;
+	uint64_t *sum = &p->combiners[b->input].discarded[worker];
 	enum status st = OK;
 
-	assert(k->input < p->config.n_sources);
-	assert(k->worker < p->config.n_workers);
-	k->discarded = *sum += k->discarded;
-	if (sink != NULL && k->kind == CHUNK_DATA && p->config.has_records)
-		return deliver_records(sink, k);
-	if (sink != NULL && k->kind == CHUNK_DATA)
-		return sink->ops->packet(sink, stream, k);
-	if (sink != NULL && k->kind == CHUNK_BEACON &&
-	    sink->ops->beacon != NULL && k->end_ns > 0)
-		st = sink->ops->beacon(sink, stream, k->end_ns);
-	chunk_done(k);
+	assert(b->input < p->config.n_sources);
+	assert(b->worker < p->config.n_workers);
+	b->discarded = *sum += b->discarded;
+	if (sink != NULL && b->kind == BATCH_DATA && p->config.has_records)
+		return deliver_records(sink, b);
+	if (sink != NULL && b->kind == BATCH_DATA)
+		return sink->ops->packet(sink, stream, b);
+	if (sink != NULL && b->kind == BATCH_BEACON &&
+	    sink->ops->beacon != NULL && b->end_ns > 0)
+		st = sink->ops->beacon(sink, stream, b->end_ns);
+	batch_done(b);
 	return st;
 }
 
@@ -183,32 +183,32 @@ deliver_rounds(struct pipeline *p, struct combiner *c, struct sink *sink)
 
 	while (st == OK) {
 		const unsigned w = (unsigned)(c->round % p->config.n_workers);
-		struct chunk *k = c->lists[w].first;
+		struct batch *b = c->lists[w].first;
 
-		if (k == NULL)
+		if (b == NULL)
 			break;
-		c->lists[w].first = k->next;
-		c->round += k->is_round_end;
-		st = deliver_chunk(p, sink, k);
+		c->lists[w].first = b->next;
+		c->round += b->is_round_end;
+		st = deliver_batch(p, sink, b);
 	}
 	return st;
 }
 
 static enum status
-take(struct pipeline *p, struct sink *sink, struct chunk *k)
+take(struct pipeline *p, struct sink *sink, struct batch *b)
 {
-	struct combiner *c = &p->combiners[k->input];
+	struct combiner *c = &p->combiners[b->input];
 	enum status st = OK;
 	bool is_empty = true;
 
-	if (k->kind == CHUNK_END) {
+	if (b->kind == BATCH_END) {
 		c->n_ended++;
 		assert(c->n_ended <= p->config.n_workers);
-		chunk_done(k);
+		batch_done(b);
 	} else if (!p->config.is_strict) {
-		return deliver_chunk(p, sink, k);
+		return deliver_batch(p, sink, b);
 	} else {
-		append(c, k);
+		append(c, b);
 		st = deliver_rounds(p, c, sink);
 	}
 	for (unsigned i = 0; i < p->config.n_workers; i++)
@@ -224,12 +224,12 @@ enum status
 pipeline_deliver(struct pipeline *p, struct sink *sink)
 {
 	enum status st = OK;
-	struct chunk *k;
+	struct batch *b;
 
 	queue_woken(&p->results);
-	while ((k = queue_take(&p->results)) != NULL) {
+	while ((b = queue_take(&p->results)) != NULL) {
 		/* After a failure the rest is still returned to its pool. */
-		const enum status one = take(p, st == OK ? sink : NULL, k);
+		const enum status one = take(p, st == OK ? sink : NULL, b);
 
 		if (st == OK)
 			st = one;
@@ -269,7 +269,7 @@ make_worker(struct pipeline *p, struct source_reader *r, unsigned number)
 	if (st == OK && !p->config.has_records)
 		st = pool_init(&w->pool,
 		    at_least(
-			PIPELINE_MEMORY / EVENTS_PART / CHUNK_SIZE / threads,
+			PIPELINE_MEMORY / EVENTS_PART / BATCH_SIZE / threads,
 			POOL_MIN));
 	if (st == OK && p->config.key != NULL)
 		st = anon_create(&w->anon, p->config.key);
@@ -287,7 +287,7 @@ make_reader(struct pipeline *p, struct source_reader *r)
 		return E_NOMEM;
 	st = pool_init(&r->pool,
 	    at_least(PIPELINE_MEMORY / EVENTS_PART * (EVENTS_PART - 1) /
-			 CHUNK_SIZE / p->n_readers,
+			 BATCH_SIZE / p->n_readers,
 		POOL_MIN * r->n_workers));
 	for (unsigned i = 0; i < r->n_workers && st == OK; i++)
 		st = make_worker(p, r, i);

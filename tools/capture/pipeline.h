@@ -7,8 +7,8 @@
  * If libtrace's own threads read a source (source_threads()), each of them is a
  * reader, with one worker.
  *
- * A reader copies packets into chunks and passes these to its workers, in turn
- * or by flow. A worker anonymises packets and makes events of them. The
+ * A reader copies packets into batches and passes these to its workers, in
+ * turn or by flow. A worker anonymises packets and makes events of them. The
  * combiner passes results to the sink as they arrive, or, if strict, all of an
  * input in the order in which it was read. All memory is allocated at the
  * start. When a sink is slow, files are read more slowly; packets of live
@@ -23,19 +23,19 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/capture/anon.h"
-#include "tools/capture/chunk.h"
+#include "tools/capture/batch.h"
 #include "tools/capture/ctf.h"
 #include "tools/capture/source.h"
 
-/* Inputs times threads: each thread has its own chunks. */
+/* Inputs times threads: each thread has its own batches. */
 #define PIPELINE_THREADS_MAX 32
-/* Approximate bytes of chunks: 24 MiB between readers and workers hold the
+/* Approximate bytes of batches: 24 MiB between readers and workers hold the
  * headers of 150,000 packets, three quarters of a second of the promised
  * 200,000/s. */
 #define PIPELINE_MEMORY (40 * 1024 * 1024)
 
 enum pipeline_hash {
-	HASH_BALANCE, /* chunk by chunk */
+	HASH_BALANCE, /* batch by batch */
 	HASH_FLOW,    /* both directions of a flow to one worker */
 };
 
@@ -54,14 +54,14 @@ struct pipeline_config {
 	    *key; /* ANON_KEY_LEN bytes; NULL: do not anonymise. Packets of link
 		     types that cannot be anonymised lose their bytes */
 	enum anon_checksums checksums;
-	uint64_t flush_ns; /* live: the longest wait in a chunk */
+	uint64_t flush_ns; /* live: the longest wait in a batch */
 	uint64_t count;	   /* packets of each source; 0: all */
 };
 
 struct pipeline_stats {
 	uint64_t received;	 /* read from the sources */
 	uint64_t dropped_kernel; /* dropped by the kernel */
-	uint64_t dropped_local;	 /* dropped without a free chunk */
+	uint64_t dropped_local;	 /* dropped without a free batch */
 	uint64_t
 	    withheld; /* of an unknown link type: their bytes were left out */
 	uint64_t clamped; /* older than the packet before them */

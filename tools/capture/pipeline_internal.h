@@ -16,7 +16,7 @@ struct worker {
 	struct queue in;
 	struct pool pool; /* of its events */
 	struct anon *anon;
-	struct chunk *open; /* events that were not delivered yet */
+	struct batch *open; /* events that were not delivered yet */
 	uint64_t discarded; /* of its stream, not reported yet */
 };
 
@@ -33,17 +33,17 @@ struct source_reader {
 	struct published is_over; /* the thread is about to return */
 	struct published reading; /* a file: 1 during a read. The thread that
 				     takes it owns the rest of this struct */
-	bool is_ending;		  /* wait for a chunk, whatever the source */
+	bool is_ending;		  /* wait for a batch, whatever the source */
 	bool is_taken; /* READING was taken by the caller of the pipeline */
 	struct pool pool;
 	enum status failed;
 
 	/* Owned by the thread. */
-	struct chunk *open[PIPELINE_THREADS_MAX]; /* of a worker; NULL: none */
+	struct batch *open[PIPELINE_THREADS_MAX]; /* of a worker; NULL: none */
 	uint64_t round;
 	uint64_t last_ns[PIPELINE_THREADS_MAX]; /* of a worker's stream */
 	uint64_t read_ns;		     /* the latest time of a packet */
-	uint64_t lost[PIPELINE_THREADS_MAX]; /* not reported in a chunk yet */
+	uint64_t lost[PIPELINE_THREADS_MAX]; /* not reported in a batch yet */
 	uint64_t flush_at, stats_at;	     /* clock_now_ns() */
 	uint64_t kernel_seen;		     /* source_dropped() */
 	uint64_t n_received, n_bytes;
@@ -60,7 +60,7 @@ struct source_reader {
 /* The combiner's state of one source. */
 struct combiner {
 	struct {
-		struct chunk *first, *last;
+		struct batch *first, *last;
 	} lists[PIPELINE_THREADS_MAX];
 	uint64_t round;
 	unsigned n_ended;			  /* workers */

@@ -15,7 +15,7 @@
 #define STATS_NS NS_PER_S
 /* The longest time that a live source is read after a stop. */
 #define REST_NS (400 * NS_PER_MS)
-/* How often a wait for a chunk checks for a stop. */
+/* How often a wait for a batch checks for a stop. */
 #define STOP_MS 50
 /* Packets between two checks of the clock while they arrive without a pause. */
 #define CLOCK_PACKETS 64
@@ -33,50 +33,50 @@ time_of(const struct source_reader *r, unsigned w)
 	return r->pipeline->config.is_strict ? 0 : w;
 }
 
-/* Give worker W an open chunk, if it has none. False: no chunk is free. */
+/* Give worker W an open batch, if it has none. False: no batch is free. */
 static bool
-open_chunk(struct source_reader *r, unsigned w)
+open_batch(struct source_reader *r, unsigned w)
 {
-	struct chunk *c = r->open[w];
+	struct batch *b = r->open[w];
 
-	if (c != NULL)
+	if (b != NULL)
 		return true;
-	c = queue_take(&r->pool.free);
-	while (c == NULL &&
+	b = queue_take(&r->pool.free);
+	while (b == NULL &&
 	       (r->is_ending || (!source_is_live(r->source) && !is_stopped(r))))
-		c = queue_wait(&r->pool.free, STOP_MS);
-	if (c == NULL)
+		b = queue_wait(&r->pool.free, STOP_MS);
+	if (b == NULL)
 		return false;
-	chunk_reset(c);
-	c->input = (uint16_t)r->input;
-	r->open[w] = c;
+	batch_reset(b);
+	b->input = (uint16_t)r->input;
+	r->open[w] = b;
 	return true;
 }
 
-/* Pass all open chunks to their workers, which ends the round. */
+/* Pass all open batches to their workers, which ends the round. */
 static void
-pass_chunks(struct source_reader *r, bool is_flush)
+pass_batches(struct source_reader *r, bool is_flush)
 {
 	bool has_any = false;
 
 	for (unsigned w = 0; w < r->n_workers; w++) {
-		struct chunk *c = r->open[w];
+		struct batch *b = r->open[w];
 
-		if (c == NULL)
+		if (b == NULL)
 			continue;
 		has_any = true;
-		c->worker = (uint16_t)(r->first_worker + w);
-		c->round = r->round;
-		c->is_round_end = true;
-		c->is_flush = is_flush;
-		if (c->n == 0) {
-			c->kind = CHUNK_BEACON;
-			c->end_ns = r->last_ns[time_of(r, w)];
+		b->worker = (uint16_t)(r->first_worker + w);
+		b->round = r->round;
+		b->is_round_end = true;
+		b->is_flush = is_flush;
+		if (b->n == 0) {
+			b->kind = BATCH_BEACON;
+			b->end_ns = r->last_ns[time_of(r, w)];
 		}
-		c->discarded = r->lost[w];
+		b->discarded = r->lost[w];
 		r->lost[w] = 0;
 		r->open[w] = NULL;
-		queue_put(&r->workers[w].in, c);
+		queue_put(&r->workers[w].in, b);
 	}
 	r->round += has_any;
 }
@@ -97,19 +97,19 @@ static void
 put(struct source_reader *r, unsigned w, const struct record *from,
     const uint8_t *bytes)
 {
-	struct chunk *c = r->open[w];
-	struct record *to = (struct record *)(c->mem + c->used);
+	struct batch *b = r->open[w];
+	struct record *to = (struct record *)(b->mem + b->used);
 
-	assert(c->used % RECORD_ALIGN == 0);
-	assert(c->used + record_size(from->len) <= CHUNK_SIZE);
+	assert(b->used % RECORD_ALIGN == 0);
+	assert(b->used + record_size(from->len) <= BATCH_SIZE);
 	*to = *from;
 	memcpy(record_bytes(to), bytes, from->len);
 	memset(record_bytes(to) + from->len, 0,
 	    record_size(from->len) - sizeof(*to) - from->len);
-	if (c->n++ == 0)
-		c->begin_ns = to->ns;
-	c->end_ns = to->ns;
-	c->used += record_size(from->len);
+	if (b->n++ == 0)
+		b->begin_ns = to->ns;
+	b->end_ns = to->ns;
+	b->used += record_size(from->len);
 }
 
 /* The worker for a packet in this round. */
@@ -143,12 +143,12 @@ take_packet(
 	if (p->config.key != NULL && !link_is_known(record->link_type))
 		record->len = 0;
 	if (r->open[w] != NULL &&
-	    r->open[w]->used + record_size(record->len) > CHUNK_SIZE) {
-		pass_chunks(r, false);
+	    r->open[w]->used + record_size(record->len) > BATCH_SIZE) {
+		pass_batches(r, false);
 		w = choose_worker(r, record, bytes);
 	}
-	if (!open_chunk(r, w)) {
-		/* A packet of a file has no chunk only after a stop. */
+	if (!open_batch(r, w)) {
+		/* A packet of a file has no batch only after a stop. */
 		if (!source_is_live(r->source))
 			return;
 		published_add(&r->dropped_local, 1);
@@ -194,12 +194,12 @@ put_stats(struct source_reader *r, unsigned w, uint64_t ns)
 		stats.dropped_kernel += published(&of->dropped_kernel);
 		stats.dropped_local += published(&of->dropped_local);
 	}
-	if (r->open[w]->used + record_size(record.len) <= CHUNK_SIZE)
+	if (r->open[w]->used + record_size(record.len) <= BATCH_SIZE)
 		put(r, w, &record, (const uint8_t *)&stats);
 }
 
 /* Pass on what waits. No later packet is older than NS. Each stream gets
- * something: packets, statistics, or a chunk with a time only. */
+ * something: packets, statistics, or a batch with a time only. */
 static void
 flush(struct source_reader *r, uint64_t ns, bool has_stats)
 {
@@ -208,16 +208,16 @@ flush(struct source_reader *r, uint64_t ns, bool has_stats)
 	for (unsigned w = 0; w < r->n_workers; w++) {
 		uint64_t *last = &r->last_ns[time_of(r, w)];
 
-		/* A round of one stream is one chunk. */
+		/* A round of one stream is one batch. */
 		if ((config->is_strict && w != r->round % r->n_workers) ||
-		    !open_chunk(r, w))
+		    !open_batch(r, w))
 			continue;
 		if (ns > *last)
 			*last = ns;
 		if (has_stats && !config->has_records && *last > 0)
 			put_stats(r, w, *last);
 	}
-	pass_chunks(r, true);
+	pass_batches(r, true);
 }
 
 /* Flush a live source if it is time. IS_IDLE: everything before wall clock NS
@@ -356,17 +356,17 @@ read_file(struct source_reader *r)
 	return true;
 }
 
-/* Wait for a chunk, whatever the source: the end must arrive. */
+/* Wait for a batch, whatever the source: the end must arrive. */
 static void
 send_end(struct source_reader *r, unsigned w)
 {
-	struct chunk *c = queue_wait(&r->pool.free, -1);
+	struct batch *b = queue_wait(&r->pool.free, -1);
 
-	chunk_reset(c);
-	c->input = (uint16_t)r->input;
-	c->worker = (uint16_t)(r->first_worker + w);
-	c->kind = CHUNK_END;
-	queue_put(&r->workers[w].in, c);
+	batch_reset(b);
+	b->input = (uint16_t)r->input;
+	b->worker = (uint16_t)(r->first_worker + w);
+	b->kind = BATCH_END;
+	queue_put(&r->workers[w].in, b);
 }
 
 void

@@ -8,24 +8,24 @@
 
 struct ctf_packet
 sink_header(
-    const struct sink *sink, unsigned stream, struct chunk *c, uint64_t seq)
+    const struct sink *sink, unsigned stream, struct batch *b, uint64_t seq)
 {
 	const struct ctf_packet packet = {
 		.instance = stream,
-		.timestamp_begin = c->begin_ns,
-		.timestamp_end = c->end_ns,
-		.content_size = c->used,
-		.packet_size = c->used,
+		.timestamp_begin = b->begin_ns,
+		.timestamp_end = b->end_ns,
+		.content_size = b->used,
+		.packet_size = b->used,
 		.packet_seq_num = seq,
-		.events_discarded = c->discarded,
-		.cpu_id = c->worker,
-		.input = c->input,
+		.events_discarded = b->discarded,
+		.cpu_id = b->worker,
+		.input = b->input,
 	};
 
 	assert(stream < sink->config.n_streams);
-	assert(c->used >= CTF_HEADER_LEN && c->used <= CHUNK_SIZE);
-	assert(c->begin_ns <= c->end_ns);
-	ctf_header_encode(c->mem, &sink->config.trace, &packet);
+	assert(b->used >= CTF_HEADER_LEN && b->used <= BATCH_SIZE);
+	assert(b->begin_ns <= b->end_ns);
+	ctf_header_encode(b->mem, &sink->config.trace, &packet);
 	return packet;
 }
 
@@ -44,12 +44,12 @@ sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
 }
 
 void
-sink_count(struct sink *sink, const struct chunk *c)
+sink_count(struct sink *sink, const struct batch *b)
 {
 	sink->ctf_packets++;
-	sink->events += c->n;
-	sink->written += c->packets;
-	sink->bytes += c->used;
+	sink->events += b->n;
+	sink->written += b->packets;
+	sink->bytes += b->used;
 }
 
 void

@@ -10,7 +10,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
-#include "tools/capture/chunk.h"
+#include "tools/capture/batch.h"
 #include "tools/capture/ctf.h"
 #include "tools/capture/record.h"
 
@@ -21,9 +21,9 @@ struct sink;
 
 struct sink_ops {
 	/* Take a CTF packet of that stream: events after CTF_HEADER_LEN bytes,
-	 * which the sink fills. The sink owns C, and calls chunk_done(). */
+	 * which the sink fills. The sink owns B, and calls batch_done(). */
 	enum status (*packet)(
-	    struct sink *sink, unsigned stream, struct chunk *c);
+	    struct sink *sink, unsigned stream, struct batch *b);
 	/* Take a packet of the network; NULL: the sink takes CTF packets. The
 	 * arguments are borrowed. */
 	enum status (*record)(
@@ -62,12 +62,12 @@ struct sink {
 /* Fill the header of a packet, which has number SEQ in its stream. Returns its
  * contents. */
 struct ctf_packet sink_header(
-    const struct sink *sink, unsigned stream, struct chunk *c, uint64_t seq);
+    const struct sink *sink, unsigned stream, struct batch *b, uint64_t seq);
 /* Note a failure, with printf's words. Returns ST. */
 enum status sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 /* Count a packet that was delivered. */
-void sink_count(struct sink *sink, const struct chunk *c);
+void sink_count(struct sink *sink, const struct batch *b);
 void sink_destroy(struct sink *sink); /* NULL is fine */
 
 /* For the functions below: a struct of SIZE bytes that begins with its sink;

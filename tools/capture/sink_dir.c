@@ -126,7 +126,7 @@ rotate_if_due(struct sink_dir *d, uint32_t size)
 }
 
 static enum status
-append_packet(struct sink_dir *d, unsigned stream, const struct chunk *c)
+append_packet(struct sink_dir *d, unsigned stream, const struct batch *b)
 {
 	struct stream_file *f = &d->streams[stream];
 	char name[NAME_MAX_LEN];
@@ -136,11 +136,11 @@ append_packet(struct sink_dir *d, unsigned stream, const struct chunk *c)
 	snprintf(name, sizeof(name), "stream_%u", stream);
 	if (f->fd < 0)
 		f->fd = trace_dir_create(d->dir, name);
-	if (f->fd >= 0 && trace_dir_write(f->fd, c->mem, c->used, f->at)) {
-		f->at += c->used;
+	if (f->fd >= 0 && trace_dir_write(f->fd, b->mem, b->used, f->at)) {
+		f->at += b->used;
 		f->seq++;
-		d->bytes += c->used;
-		sink_count(&d->sink, c);
+		d->bytes += b->used;
+		sink_count(&d->sink, b);
 		return OK;
 	}
 	error = errno;
@@ -152,16 +152,16 @@ append_packet(struct sink_dir *d, unsigned stream, const struct chunk *c)
 }
 
 static enum status
-put_packet(struct sink *sink, unsigned stream, struct chunk *c)
+put_packet(struct sink *sink, unsigned stream, struct batch *b)
 {
 	struct sink_dir *d = dir_of(sink);
-	enum status st = rotate_if_due(d, c->used);
+	enum status st = rotate_if_due(d, b->used);
 
 	if (st == OK) {
-		(void)sink_header(sink, stream, c, d->streams[stream].seq);
-		st = append_packet(d, stream, c);
+		(void)sink_header(sink, stream, b, d->streams[stream].seq);
+		st = append_packet(d, stream, b);
 	}
-	chunk_done(c);
+	batch_done(b);
 	return st;
 }
 

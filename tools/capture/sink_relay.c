@@ -60,20 +60,20 @@ wait_for_space(struct sink_relay *r)
 }
 
 static void
-release_chunk(void *chunk)
+release_batch(void *batch)
 {
-	chunk_done(chunk);
+	batch_done(batch);
 }
 
 static enum status
-put_packet(struct sink *sink, unsigned stream, struct chunk *c)
+put_packet(struct sink *sink, unsigned stream, struct batch *b)
 {
 	struct sink_relay *r = relay_of(sink);
 	struct stream_state *s = &r->streams[stream];
-	const struct ctf_packet ctf = sink_header(sink, stream, c, s->seq++);
+	const struct ctf_packet ctf = sink_header(sink, stream, b, s->seq++);
 	const struct client_packet packet = {
-		.data = c->mem,
-		.size = c->used,
+		.data = b->mem,
+		.size = b->used,
 		.index = { .packet_size = ctf.packet_size * 8,
 		    .content_size = ctf.content_size * 8,
 		    .timestamp_begin = ctf.timestamp_begin,
@@ -82,13 +82,13 @@ put_packet(struct sink *sink, unsigned stream, struct chunk *c)
 		    .ctf_stream = CTF_STREAM_CLASS,
 		    .ctf_instance = ctf.instance,
 		    .packet_seq_num = ctf.packet_seq_num },
-		.done = release_chunk,
-		.arg = c,
+		.done = release_batch,
+		.arg = b,
 	};
-	const uint64_t end_ns = c->end_ns;
+	const uint64_t end_ns = b->end_ns;
 	enum status st;
 
-	sink_count(sink, c);
+	sink_count(sink, b);
 	while ((st = check_client(r,
 		    client_packet(r->client, s->number, &packet))) == E_BUSY) {
 		st = wait_for_space(r);
@@ -96,7 +96,7 @@ put_packet(struct sink *sink, unsigned stream, struct chunk *c)
 			break;
 	}
 	if (st != OK)
-		chunk_done(c); /* the client did not take it */
+		batch_done(b); /* the client did not take it */
 	else
 		s->last_ns = end_ns;
 	return st;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that is passed from thread to thread, many packets at a time: chunks
+ * Memory that is passed from thread to thread, many packets at a time: batches
  * of a fixed size, pools of them, and queues (liburcu's wait-free queue; an
  * eventfd wakes the consumer). Nothing is allocated after pool_init(), nothing
  * is locked.
  */
-#ifndef TOOLS_CAPTURE_CHUNK_H
-#define TOOLS_CAPTURE_CHUNK_H
+#ifndef TOOLS_CAPTURE_BATCH_H
+#define TOOLS_CAPTURE_BATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "common/publish.h"
 #include "common/status.h"
 
-#define CHUNK_SIZE (256 * 1024)
+#define BATCH_SIZE (256 * 1024)
 
 /* Many producers, one consumer. */
 struct queue {
@@ -26,65 +26,65 @@ struct queue {
 	bool is_open;
 };
 
-enum chunk_kind {
-	CHUNK_DATA,   /* records for a worker; after it events, or records */
-	CHUNK_BEACON, /* no bytes: nothing of this stream is older than END_NS
+enum batch_kind {
+	BATCH_DATA,   /* records for a worker; after it events, or records */
+	BATCH_BEACON, /* no bytes: nothing of this stream is older than END_NS
 		       */
-	CHUNK_END,    /* no bytes: this stream has ended */
+	BATCH_END,    /* no bytes: this stream has ended */
 };
 
 /*
- * A reader passes chunks to its workers in rounds: 0, 1, 2, ... With
- * HASH_BALANCE a round is one chunk, for worker "round modulo workers"; with
+ * A reader passes batches to its workers in rounds: 0, 1, 2, ... With
+ * HASH_BALANCE a round is one batch, for worker "round modulo workers"; with
  * HASH_FLOW it is at most one for each worker. With strict order the combiner
  * takes a whole round before any of the next.
  */
-struct chunk {
+struct batch {
 	struct cds_wfcq_node node;
 	struct published handed; /* by queue_put(), to queue_take() */
-	struct chunk *next;	 /* in a list of its current owner */
-	struct queue *home;	 /* where chunk_done() puts it */
-	uint8_t *mem;		 /* CHUNK_SIZE bytes, aligned to 64 */
+	struct batch *next;	 /* in a list of its current owner */
+	struct queue *home;	 /* where batch_done() puts it */
+	uint8_t *mem;		 /* BATCH_SIZE bytes, aligned to 64 */
 	uint32_t used;		 /* bytes */
 	uint32_t n;		 /* records or events */
 	uint32_t packets; /* of the network, among these; set by a worker */
-	enum chunk_kind kind;
+	enum batch_kind kind;
 	uint16_t input, worker;
 	bool is_round_end; /* the last of its round */
 	bool is_flush;	   /* deliver unfinished CTF packets now */
 	uint64_t round;
 	uint64_t begin_ns, end_ns; /* of the first and of the last record */
-	uint64_t discarded; /* packets of this stream: since the last chunk; for
+	uint64_t discarded; /* packets of this stream: since the last batch; for
 			       the sink, all so far */
 };
 
 enum status queue_init(struct queue *q) MUST_CHECK;
 void queue_free(struct queue *q); /* also if all is zero */
-void queue_put(struct queue *q, struct chunk *c);
+void queue_put(struct queue *q, struct batch *b);
 /* NULL: it is empty. */
-struct chunk *queue_take(struct queue *q);
+struct batch *queue_take(struct queue *q);
 /* For a caller that polls q->event with others: reset the event. Then take
  * until the queue is empty. */
 void queue_woken(struct queue *q);
-/* Wait for a chunk, for at most TIMEOUT_MS; -1: indefinitely. NULL: none
+/* Wait for a batch, for at most TIMEOUT_MS; -1: indefinitely. NULL: none
  * arrived. */
-struct chunk *queue_wait(struct queue *q, int timeout_ms);
+struct batch *queue_wait(struct queue *q, int timeout_ms);
 
-/* N chunks in a queue of their own, from which they are taken and to which
- * chunk_done() returns them. */
+/* N batches in a queue of their own, from which they are taken and to which
+ * batch_done() returns them. */
 struct pool {
 	struct queue free;
-	struct chunk *chunks;
+	struct batch *batches;
 	uint8_t *mem;
 	unsigned n;
 };
 
 enum status pool_init(struct pool *p, unsigned n) MUST_CHECK;
-void pool_free(struct pool *p); /* all chunks must be back */
+void pool_free(struct pool *p); /* all batches must be back */
 
-/* Empty a chunk, which a pool keeps as its last user left it. */
-void chunk_reset(struct chunk *c);
+/* Empty a batch, which a pool keeps as its last user left it. */
+void batch_reset(struct batch *b);
 /* Any thread. */
-void chunk_done(struct chunk *c);
+void batch_done(struct batch *b);
 
 #endif

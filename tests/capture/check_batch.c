@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/capture/chunk.h"
+#include "tools/capture/batch.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "common/compiler.h"
 #include "tests/lib/unit.h"
 
-#define POOL_CHUNKS 5
+#define POOL_BATCHES 5
 #define ROUNDS 20000
 
 struct giver {
@@ -18,7 +18,7 @@ struct giver {
 TEST(an_empty_queue_gives_nothing)
 {
 	struct queue q;
-	struct chunk c = { 0 };
+	struct batch c = { 0 };
 
 	ck_assert(queue_init(&q) == OK);
 	ck_assert_ptr_null(queue_take(&q));
@@ -32,20 +32,20 @@ TEST(an_empty_queue_gives_nothing)
 
 TEST(a_pool_has_so_many)
 {
-	struct chunk *taken[POOL_CHUNKS];
+	struct batch *taken[POOL_BATCHES];
 	struct pool p;
 
-	ck_assert(pool_init(&p, POOL_CHUNKS) == OK);
-	for (unsigned i = 0; i < POOL_CHUNKS; i++) {
+	ck_assert(pool_init(&p, POOL_BATCHES) == OK);
+	for (unsigned i = 0; i < POOL_BATCHES; i++) {
 		taken[i] = queue_take(&p.free);
 		ck_assert_ptr_nonnull(taken[i]);
 		ck_assert_uint_eq((uintptr_t)taken[i]->mem % 64, 0);
-		memset(taken[i]->mem, (int)i, CHUNK_SIZE);
+		memset(taken[i]->mem, (int)i, BATCH_SIZE);
 	}
 	ck_assert_ptr_null(queue_take(&p.free));
-	for (unsigned i = 0; i < POOL_CHUNKS; i++) {
-		ck_assert_uint_eq(taken[i]->mem[CHUNK_SIZE - 1], i);
-		chunk_done(taken[i]);
+	for (unsigned i = 0; i < POOL_BATCHES; i++) {
+		ck_assert_uint_eq(taken[i]->mem[BATCH_SIZE - 1], i);
+		batch_done(taken[i]);
 	}
 	ck_assert_ptr_eq(queue_take(&p.free), taken[0]);
 	pool_free(&p);
@@ -57,18 +57,18 @@ give(void *giver)
 	struct giver *g = giver;
 
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		struct chunk *c = queue_wait(&g->pool.free, -1);
+		struct batch *b = queue_wait(&g->pool.free, -1);
 
-		chunk_reset(c);
-		c->n = i;
-		c->mem[i % CHUNK_SIZE] = (uint8_t)i;
-		queue_put(g->to, c);
+		batch_reset(b);
+		b->n = i;
+		b->mem[i % BATCH_SIZE] = (uint8_t)i;
+		queue_put(g->to, b);
 	}
 	return NULL;
 }
 
 /* Two give, this thread takes: all arrives, in the order of each. */
-TEST(threads_hand_chunks_around)
+TEST(threads_hand_batches_around)
 {
 	struct giver givers[2] = { 0 };
 	pthread_t threads[2];
@@ -77,18 +77,18 @@ TEST(threads_hand_chunks_around)
 
 	ck_assert(queue_init(&q) == OK);
 	for (unsigned i = 0; i < 2; i++) {
-		ck_assert(pool_init(&givers[i].pool, POOL_CHUNKS) == OK);
+		ck_assert(pool_init(&givers[i].pool, POOL_BATCHES) == OK);
 		givers[i].to = &q;
 		ck_assert(
 		    pthread_create(&threads[i], NULL, give, &givers[i]) == 0);
 	}
 	for (unsigned i = 0; i < 2 * ROUNDS; i++) {
-		struct chunk *c = queue_wait(&q, -1);
-		const unsigned of = c->home == &givers[1].pool.free;
+		struct batch *b = queue_wait(&q, -1);
+		const unsigned of = b->home == &givers[1].pool.free;
 
-		ck_assert_uint_eq(c->n, next[of]++);
-		ck_assert_uint_eq(c->mem[c->n % CHUNK_SIZE], (uint8_t)c->n);
-		chunk_done(c);
+		ck_assert_uint_eq(b->n, next[of]++);
+		ck_assert_uint_eq(b->mem[b->n % BATCH_SIZE], (uint8_t)b->n);
+		batch_done(b);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		pthread_join(threads[i], NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/capture/chunk.h"
+#include "tools/capture/batch.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 
-#define CHUNK_ALIGN 64
+#define BATCH_ALIGN 64
 
 enum status
 queue_init(struct queue *q)
@@ -31,32 +31,32 @@ queue_free(struct queue *q)
 }
 
 void
-queue_put(struct queue *q, struct chunk *c)
+queue_put(struct queue *q, struct batch *b)
 {
 	const uint64_t one = 1;
 
-	cds_wfcq_node_init(&c->node);
+	cds_wfcq_node_init(&b->node);
 	/* The queue orders this as well, but neither compilers nor
 	 * ThreadSanitizer can see that. */
-	publish(&c->handed, 1);
-	/* The consumer checks again before it waits: only the first chunk has
+	publish(&b->handed, 1);
+	/* The consumer checks again before it waits: only the first batch has
 	 * to wake it. An eventfd that is full is readable already. */
-	if (!cds_wfcq_enqueue(&q->head, &q->tail, &c->node))
+	if (!cds_wfcq_enqueue(&q->head, &q->tail, &b->node))
 		(void)!write(q->event, &one, sizeof(one));
 }
 
-struct chunk *
+struct batch *
 queue_take(struct queue *q)
 {
 	struct cds_wfcq_node *n = __cds_wfcq_dequeue_blocking(
 	    &q->head, &q->tail);
-	struct chunk *c;
+	struct batch *b;
 
 	if (n == NULL)
 		return NULL;
-	c = caa_container_of(n, struct chunk, node);
-	(void)published(&c->handed);
-	return c;
+	b = caa_container_of(n, struct batch, node);
+	(void)published(&b->handed);
+	return b;
 }
 
 void
@@ -67,20 +67,20 @@ queue_woken(struct queue *q)
 	(void)!read(q->event, &n, sizeof(n));
 }
 
-struct chunk *
+struct batch *
 queue_wait(struct queue *q, int timeout_ms)
 {
 	const uint64_t until = clock_now_ns() +
 			       (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) *
 				   NS_PER_MS;
 	struct pollfd p = { .fd = q->event, .events = POLLIN };
-	struct chunk *c;
+	struct batch *b;
 
 	for (;;) {
 		queue_woken(q);
-		c = queue_take(q);
-		if (c != NULL)
-			return c;
+		b = queue_take(q);
+		if (b != NULL)
+			return b;
 		if (poll(&p, 1, timeout_ms < 0 ? -1 : clock_ms_until(until)) ==
 		    0)
 			return queue_take(q);
@@ -97,16 +97,16 @@ pool_init(struct pool *p, unsigned n)
 	st = queue_init(&p->free);
 	if (st != OK)
 		return st;
-	p->chunks = calloc(n, sizeof(*p->chunks));
-	p->mem = aligned_alloc(CHUNK_ALIGN, (size_t)n * CHUNK_SIZE);
-	if (p->chunks == NULL || p->mem == NULL) {
+	p->batches = calloc(n, sizeof(*p->batches));
+	p->mem = aligned_alloc(BATCH_ALIGN, (size_t)n * BATCH_SIZE);
+	if (p->batches == NULL || p->mem == NULL) {
 		pool_free(p);
 		return E_NOMEM;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		p->chunks[i].home = &p->free;
-		p->chunks[i].mem = p->mem + (size_t)i * CHUNK_SIZE;
-		queue_put(&p->free, &p->chunks[i]);
+		p->batches[i].home = &p->free;
+		p->batches[i].mem = p->mem + (size_t)i * BATCH_SIZE;
+		queue_put(&p->free, &p->batches[i]);
 	}
 	return OK;
 }
@@ -115,23 +115,23 @@ void
 pool_free(struct pool *p)
 {
 	queue_free(&p->free);
-	free(p->chunks);
+	free(p->batches);
 	free(p->mem);
 	*p = (struct pool){ 0 };
 }
 
 void
-chunk_reset(struct chunk *c)
+batch_reset(struct batch *b)
 {
-	c->used = c->n = c->packets = 0;
-	c->kind = CHUNK_DATA;
-	c->is_round_end = c->is_flush = false;
-	c->round = c->begin_ns = c->end_ns = c->discarded = 0;
+	b->used = b->n = b->packets = 0;
+	b->kind = BATCH_DATA;
+	b->is_round_end = b->is_flush = false;
+	b->round = b->begin_ns = b->end_ns = b->discarded = 0;
 }
 
 void
-chunk_done(struct chunk *c)
+batch_done(struct batch *b)
 {
-	assert(c->home != NULL);
-	queue_put(c->home, c);
+	assert(b->home != NULL);
+	queue_put(b->home, b);
 }
