@@ -16,7 +16,7 @@
 #include "tools/capture/sink.h"
 
 static void
-deliver(struct worker *w, struct batch *b)
+deliver(struct pipeline_worker *w, struct batch *b)
 {
 	b->input = (uint16_t)w->input;
 	b->worker = (uint16_t)w->number;
@@ -25,7 +25,7 @@ deliver(struct worker *w, struct batch *b)
 
 /* Deliver the events so far as one CTF packet. */
 static void
-close_packet(struct worker *w, uint64_t round, bool is_round_end)
+close_packet(struct pipeline_worker *w, uint64_t round, bool is_round_end)
 {
 	struct batch *b = w->open;
 
@@ -41,7 +41,7 @@ close_packet(struct worker *w, uint64_t round, bool is_round_end)
 
 /* Space for an event of at most SIZE bytes. */
 static uint8_t *
-event_space(struct worker *w, size_t size, uint64_t round)
+event_space(struct pipeline_worker *w, size_t size, uint64_t round)
 {
 	assert(size <= BATCH_SIZE - CTF_HEADER_LEN);
 	if (w->open != NULL && w->open->used + size > BATCH_SIZE)
@@ -55,7 +55,7 @@ event_space(struct worker *w, size_t size, uint64_t round)
 }
 
 static void
-add_event(struct worker *w, struct record *r, uint64_t round)
+add_event(struct pipeline_worker *w, struct record *r, uint64_t round)
 {
 	const enum payload payload = w->pipeline->config.payload;
 	uint8_t *out = event_space(w, EVENT_SIZE_MAX(r->len), round);
@@ -78,7 +78,7 @@ add_event(struct worker *w, struct record *r, uint64_t round)
 /* Process a batch of records. A sink that takes records gets them in their
  * batch. */
 static void
-take_records(struct worker *w, struct batch *b)
+take_records(struct pipeline_worker *w, struct batch *b)
 {
 	const struct pipeline_config *config = &w->pipeline->config;
 	struct record *r = (struct record *)b->mem;
@@ -106,7 +106,7 @@ take_records(struct worker *w, struct batch *b)
 static void *
 worker_run(void *worker)
 {
-	struct worker *w = worker;
+	struct pipeline_worker *w = worker;
 	enum batch_kind kind;
 
 	do {
@@ -260,7 +260,7 @@ static enum status
 make_worker(struct pipeline *p, struct source_reader *r, unsigned number)
 {
 	const unsigned threads = p->config.n_sources * p->config.n_workers;
-	struct worker *w = &r->workers[number];
+	struct pipeline_worker *w = &r->workers[number];
 	enum status st = queue_init(&w->in);
 
 	w->pipeline = p;
@@ -489,7 +489,7 @@ join_reader(struct source_reader *r, uint64_t until_ns)
 }
 
 static void
-free_worker(struct worker *w)
+free_worker(struct pipeline_worker *w)
 {
 	if (w->is_started)
 		pthread_join(w->thread, NULL);

@@ -8,7 +8,7 @@
 #include "common/publish.h"
 #include "tools/capture/pipeline.h"
 
-struct worker {
+struct pipeline_worker {
 	struct pipeline *pipeline;
 	unsigned input, number;
 	pthread_t thread;
@@ -26,7 +26,7 @@ struct source_reader {
 	unsigned input;
 	struct source_reader *first; /* the first reader of this source */
 	unsigned n_readers;	     /* of this source */
-	struct worker *workers;
+	struct pipeline_worker *workers;
 	unsigned n_workers, first_worker; /* its part of the source's workers */
 	pthread_t thread;
 	bool is_started;
