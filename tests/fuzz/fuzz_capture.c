@@ -18,7 +18,7 @@ check_headers(const struct headers *h, const uint8_t *p, uint32_t n)
 	static const uint32_t network[] = { 0, 20, 40 },
 			      transport[] = { 0, 20, 8, 8, 8 };
 
-	assert(h->link.n_vlans <= LINK_VLANS);
+	assert(h->link.n_vlans <= LINK_LAYER_VLANS);
 	assert(h->link.ethernet == NULL || (h->link.ethernet == p && n >= 14));
 	assert((h->network == NULL) == (h->network_type == NETWORK_UNKNOWN));
 	assert(

@@ -48,8 +48,8 @@ enum anon_checksums {
 
 /*
  * Anonymise a packet of N bytes from its link layer on; LINK_TYPE is an enum
- * linktype. Without link_is_known() nothing is changed: such bytes must not be
- * passed on. Addresses are replaced (anon_ipv4(), anon_ipv6()) in
+ * linktype. Without link_layer_is_known() nothing is changed: such bytes must
+ * not be passed on. Addresses are replaced (anon_ipv4(), anon_ipv6()) in
  * - IPv4 and IPv6 headers, also in the routes and time stamps of IPv4's
  *   options, IPv6's routing headers (types 0, 2, 4) and home address option;
  * - ARP: the protocol addresses of IPv4;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tools/capture/anon.h"
-#include "tools/capture/link.h"
+#include "tools/capture/link_layer.h"
 #include "tools/capture/record.h"
 
 enum { IPV4_LEN = 20, IPV6_LEN = 40 };
@@ -61,9 +61,9 @@ static void network(
 static void
 frame(struct edit *e, uint16_t link_type, uint8_t *p, uint32_t n)
 {
-	struct link l;
+	struct link_layer l;
 
-	link_find(&l, link_type, p, n);
+	link_layer_find(&l, link_type, p, n);
 	network(e, l.network, p + l.offset, n - l.offset);
 }
 
@@ -92,7 +92,7 @@ sum_of(const uint8_t *p, uint32_t n)
 	uint32_t i;
 
 	for (i = 0; i + 1 < n; i += 2)
-		sum += link_u16(p + i);
+		sum += link_layer_u16(p + i);
 	if (i < n)
 		sum += (uint32_t)p[i] << 8;
 	while (sum >> 16)
@@ -139,7 +139,7 @@ checksum(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
 	}
 	if (e->checksums == ANON_MEND)
 		sum = (uint16_t)~sum_add(
-		    (uint16_t)~link_u16(p + off), difference);
+		    (uint16_t)~link_layer_u16(p + off), difference);
 	p[off] = (uint8_t)(sum >> 8);
 	p[off + 1] = (uint8_t)sum;
 }
@@ -236,7 +236,8 @@ listener_records(const struct edit *e, uint8_t *p, uint32_t n)
 
 	while (n > off) {
 		const uint32_t left = n - off;
-		const uint32_t sources = left >= 4 ? link_u16(p + off + 2) : 0;
+		const uint32_t sources = left >= 4 ? link_layer_u16(p + off + 2)
+						   : 0;
 		const uint32_t extra = left >= 2 ? p[off + 1] * 4u : 0;
 
 		addresses(e, p, n, off + 4, 16, 16, 1 + sources);
@@ -301,10 +302,11 @@ udp(const struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 {
 	const uint32_t off = 6;
 
-	if (n >= off + 2 && link_u16(p + off) == 0)
+	if (n >= off + 2 && link_layer_u16(p + off) == 0)
 		return;
 	checksum(e, p, n, off, difference);
-	if (n >= off + 2 && link_u16(p + off) == 0 && e->checksums == ANON_MEND)
+	if (n >= off + 2 && link_layer_u16(p + off) == 0 &&
+	    e->checksums == ANON_MEND)
 		p[off] = p[off + 1] = 0xff;
 }
 
@@ -324,7 +326,7 @@ gre(struct edit *e, uint8_t *p, uint32_t n)
 	if (n <= off)
 		return;
 	was = sum_of(p + off, n - off);
-	network(e, link_u16(p + 2), p + off, n - off);
+	network(e, link_layer_u16(p + 2), p + off, n - off);
 	if (p[0] & 0x80)
 		checksum(
 		    e, p, n, 4, sum_difference(was, sum_of(p + off, n - off)));
@@ -446,8 +448,8 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 	is_bad = (p[0] & 15) * 4 < IPV4_LEN;
 	if (!is_bad)
 		len = (p[0] & 15) * 4u;
-	if (n >= 4 && link_u16(p + 2) >= len && link_u16(p + 2) < n)
-		n = link_u16(p + 2); /* the rest is padding of Ethernet */
+	if (n >= 4 && link_layer_u16(p + 2) >= len && link_layer_u16(p + 2) < n)
+		n = link_layer_u16(p + 2); /* the rest is padding of Ethernet */
 	was = n < len ? 0 : sum_of(p + IPV4_LEN, len - IPV4_LEN);
 	pseudo.source = address(e, p, n, 12, 4);
 	pseudo.destination = address(e, p, n, 16, 4);
@@ -461,7 +463,7 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 	checksum(e, p, n, 10,
 	    sum_add(difference,
 		sum_difference(was, sum_of(p + IPV4_LEN, len - IPV4_LEN))));
-	if (!is_bad && (link_u16(p + 6) & 0x1fff) == 0)
+	if (!is_bad && (link_layer_u16(p + 6) & 0x1fff) == 0)
 		ipv4_transport(e, p[9], p + len, n - len, pseudo);
 }
 
@@ -531,7 +533,7 @@ extension(struct edit *e, uint8_t type, uint8_t *p, uint32_t n,
 	case PROTOCOL_SHIM6:
 		return true;
 	case PROTOCOL_FRAGMENT:
-		*len = n < 4 || link_u16(p + 2) >> 3 != 0 ? 0 : 8;
+		*len = n < 4 || link_layer_u16(p + 2) >> 3 != 0 ? 0 : 8;
 		return true;
 	case PROTOCOL_AUTHENTICATION:
 		*len = n < 2 ? 0 : (p[1] + 2u) * 4;
@@ -551,8 +553,9 @@ ipv6(struct edit *e, uint8_t *p, uint32_t n)
 
 	if (n == 0 || p[0] >> 4 != 6)
 		return;
-	if (n >= 6 && link_u16(p + 4) > 0 && link_u16(p + 4) + off < n)
-		n = link_u16(p + 4) + off;
+	if (n >= 6 && link_layer_u16(p + 4) > 0 &&
+	    link_layer_u16(p + 4) + off < n)
+		n = link_layer_u16(p + 4) + off;
 	pseudo.source = address(e, p, n, 8, 16);
 	pseudo.destination = address(e, p, n, 24, 16);
 	if (n <= off)
@@ -571,7 +574,7 @@ ipv6(struct edit *e, uint8_t *p, uint32_t n)
 static void
 arp(const struct edit *e, uint8_t *p, uint32_t n)
 {
-	if (n < 8 || link_u16(p + 2) != ETHER_TYPE_IPV4 || p[5] != 4)
+	if (n < 8 || link_layer_u16(p + 2) != ETHER_TYPE_IPV4 || p[5] != 4)
 		return;
 	(void)address(e, p, n, 8u + p[4], 4);
 	(void)address(e, p, n, 12u + 2u * p[4], 4);

@@ -26,7 +26,7 @@ put_header(uint8_t *out, enum event_id id, uint64_t ns)
 
 /* Both addresses, the tags, the EtherType. */
 static uint8_t *
-put_link(uint8_t *out, const struct link *l)
+put_link(uint8_t *out, const struct link_layer *l)
 {
 	if (l->ethernet == NULL)
 		return little_u8(out, LINK_UNKNOWN);

@@ -42,8 +42,8 @@ find_ipv4(struct headers *h, const uint8_t *p, uint32_t n)
 	if (n < IPV4_LEN || p[0] >> 4 != 4 || (p[0] & 0x0f) < 5)
 		return;
 	len = (p[0] & 0x0fU) * 4;
-	total = link_u16(p + 2);
-	fragment = link_u16(p + 6);
+	total = link_layer_u16(p + 2);
+	fragment = link_layer_u16(p + 6);
 	/* 0: the network card will divide it (TCP segmentation offload). */
 	if (total != 0 && total < n)
 		n = total < len ? IPV4_LEN : total;
@@ -93,7 +93,7 @@ skip_extensions(struct headers *h, struct reader *r, uint8_t next)
 		if (p == NULL)
 			return;
 		if (next == PROTOCOL_FRAGMENT) {
-			const unsigned fragment = link_u16(p + 2);
+			const unsigned fragment = link_layer_u16(p + 2);
 
 			is_first = (fragment & 0xfff8) == 0;
 			h->is_fragment |= (fragment & 0xfff9) != 0;
@@ -115,7 +115,7 @@ find_ipv6(struct headers *h, const uint8_t *p, uint32_t n)
 
 	if (n < IPV6_LEN || p[0] >> 4 != 6)
 		return;
-	payload = link_u16(p + 4);
+	payload = link_layer_u16(p + 4);
 	/* 0: more than the field can say (RFC 2675), or offload as above. */
 	if (payload != 0 && IPV6_LEN + payload < n)
 		n = IPV6_LEN + payload;
@@ -131,7 +131,7 @@ headers_find(
     struct headers *h, uint16_t link_type, const uint8_t *p, uint32_t n)
 {
 	*h = (struct headers){ 0 };
-	link_find(&h->link, link_type, p, n);
+	link_layer_find(&h->link, link_type, p, n);
 	p += h->link.offset;
 	n -= h->link.offset;
 	if (h->link.is_piece)
@@ -189,8 +189,8 @@ headers_flow_hash(const struct headers *h)
 		protocol = h->protocol;
 	if (!h->is_fragment && (h->transport_type == TRANSPORT_TCP ||
 				   h->transport_type == TRANSPORT_UDP)) {
-		ports[0] = link_u16(h->transport);
-		ports[1] = link_u16(h->transport + 2);
+		ports[0] = link_layer_u16(h->transport);
+		ports[1] = link_layer_u16(h->transport + 2);
 	}
 	/* A sum does not depend on which endpoint comes first. */
 	if (h->network_type == NETWORK_IPV4)

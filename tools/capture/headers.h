@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/capture/link.h"
+#include "tools/capture/link_layer.h"
 
 /* Extension headers of IPv6 that are skipped: each kind that RFC 8200
  * recommends once, and the second one of destination options. */
@@ -26,7 +26,7 @@ enum transport_type {
 };
 
 struct headers {
-	struct link link;
+	struct link_layer link;
 	enum network_type network_type;
 	const uint8_t *network; /* 20 bytes of IPv4 (RFC 791), 40 of IPv6 (RFC
 				   8200) */

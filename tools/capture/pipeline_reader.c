@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "tools/capture/link.h"
+#include "tools/capture/link_layer.h"
 #include "tools/capture/pipeline_internal.h"
 
 /* A packet is in the socket this long after its time stamp, or never. */
@@ -140,7 +140,7 @@ take_packet(
 		record->cap_len = snaplen;
 	record->len = record->cap_len < p->copy_len ? record->cap_len
 						    : p->copy_len;
-	if (p->config.key != NULL && !link_is_known(record->link_type))
+	if (p->config.key != NULL && !link_layer_is_known(record->link_type))
 		record->len = 0;
 	if (r->open[w] != NULL &&
 	    r->open[w]->used + record_size(record->len) > BATCH_SIZE) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/capture/link.h"
+#include "tools/capture/link_layer.h"
 
 #include <assert.h>
 #include <string.h>
@@ -41,7 +41,7 @@ ppp(struct reader *r)
 {
 	uint16_t protocol;
 
-	if (reader_left(r) >= 2 && link_u16(r->p) == 0xff03)
+	if (reader_left(r) >= 2 && link_layer_u16(r->p) == 0xff03)
 		(void)reader_take(r, 2);
 	protocol = reader_u8(r);
 	if (protocol % 2 == 0)
@@ -60,7 +60,7 @@ snap(struct reader *r)
 
 	if (p == NULL || memcmp(p, header, sizeof(header)) != 0)
 		return ETHER_TYPE_NONE;
-	return link_u16(p + sizeof(header));
+	return link_layer_u16(p + sizeof(header));
 }
 
 /* IEEE 802.11-2016, 9.2: frame control tells what else is in the header. */
@@ -113,7 +113,7 @@ mpls(struct reader *r)
 
 /* Skip what may follow a link layer with an Ethernet type, up to IP. */
 static uint16_t
-after(struct link *l, uint16_t type, struct reader *r)
+after(struct link_layer *l, uint16_t type, struct reader *r)
 {
 	const uint8_t *tag;
 
@@ -123,9 +123,9 @@ after(struct link *l, uint16_t type, struct reader *r)
 		tag = reader_take(r, 4);
 		if (tag == NULL)
 			return ETHER_TYPE_NONE;
-		if (l->n_vlans < LINK_VLANS)
-			l->vlans[l->n_vlans++] = link_u16(tag);
-		l->ether_type = type = link_u16(tag + 2);
+		if (l->n_vlans < LINK_LAYER_VLANS)
+			l->vlans[l->n_vlans++] = link_layer_u16(tag);
+		l->ether_type = type = link_layer_u16(tag + 2);
 	}
 	switch (type) {
 	case ETHER_TYPE_MPLS:
@@ -141,15 +141,16 @@ after(struct link *l, uint16_t type, struct reader *r)
 
 /* Skip a header of LEN bytes with an Ethernet type at OFF. */
 static uint16_t
-typed(struct link *l, struct reader *r, uint32_t off, uint32_t len)
+typed(struct link_layer *l, struct reader *r, uint32_t off, uint32_t len)
 {
 	const uint8_t *p = reader_take(r, len);
 
-	return p == NULL ? ETHER_TYPE_NONE : after(l, link_u16(p + off), r);
+	return p == NULL ? ETHER_TYPE_NONE
+			 : after(l, link_layer_u16(p + off), r);
 }
 
 static uint16_t
-find(struct link *l, uint16_t link_type, struct reader *r)
+find(struct link_layer *l, uint16_t link_type, struct reader *r)
 {
 	switch (link_type) {
 	case LINKTYPE_ETHERNET:
@@ -181,11 +182,12 @@ find(struct link *l, uint16_t link_type, struct reader *r)
 }
 
 void
-link_find(struct link *l, uint16_t link_type, const uint8_t *p, uint32_t n)
+link_layer_find(
+    struct link_layer *l, uint16_t link_type, const uint8_t *p, uint32_t n)
 {
 	struct reader r = reader_over(p, n);
 
-	*l = (struct link){ 0 };
+	*l = (struct link_layer){ 0 };
 	l->network = find(l, link_type, &r);
 	l->offset = (uint32_t)(r.p - p);
 	assert(l->offset <= n);
@@ -194,7 +196,7 @@ link_find(struct link *l, uint16_t link_type, const uint8_t *p, uint32_t n)
 }
 
 bool
-link_is_known(uint16_t link_type)
+link_layer_is_known(uint16_t link_type)
 {
 	static const uint16_t known[] = { LINKTYPE_ETHERNET, LINKTYPE_LINUX_SLL,
 		LINKTYPE_LINUX_SLL2, LINKTYPE_C_HDLC, LINKTYPE_PPP,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the network header of a packet is. No state, any thread. */
-#ifndef TOOLS_CAPTURE_LINK_H
-#define TOOLS_CAPTURE_LINK_H
+#ifndef TOOLS_CAPTURE_LINK_LAYER_H
+#define TOOLS_CAPTURE_LINK_LAYER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,17 +45,18 @@ enum protocol {
 
 /* 16 bits in network order. */
 static inline uint16_t
-link_u16(const uint8_t *p)
+link_layer_u16(const uint8_t *p)
 {
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
 /* Tags of IEEE 802.1Q and 802.1ad that are kept; all are skipped. */
-#define LINK_VLANS 4
+#define LINK_LAYER_VLANS 4
 
-struct link {
-	const uint8_t *ethernet;    /* 14 bytes; NULL: another link layer */
-	uint16_t vlans[LINK_VLANS]; /* tag control information, host order */
+struct link_layer {
+	const uint8_t *ethernet; /* 14 bytes; NULL: another link layer */
+	/* Tag control information, host order. */
+	uint16_t vlans[LINK_LAYER_VLANS];
 	uint8_t n_vlans;
 	uint16_t ether_type; /* after the tags, also where another link layer
 				has it in its own way; 0: none. Less than 0x600:
@@ -69,9 +70,9 @@ struct link {
 
 /* Skip the link layer of the N bytes at P. LINK_TYPE is an enum linktype. In
  * IEEE 802.11 only data frames are skipped that are not encrypted. */
-void link_find(
-    struct link *l, uint16_t link_type, const uint8_t *p, uint32_t n);
-/* False: link_find() finds nothing in any packet of this link type. */
-bool link_is_known(uint16_t link_type);
+void link_layer_find(
+    struct link_layer *l, uint16_t link_type, const uint8_t *p, uint32_t n);
+/* False: link_layer_find() finds nothing in any packet of this link type. */
+bool link_layer_is_known(uint16_t link_type);
 
 #endif
