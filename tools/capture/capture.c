@@ -17,7 +17,7 @@
 #include "common/clock.h"
 #include "tools/capture/pipeline.h"
 #include "tools/capture/privileges.h"
-#include "tools/capture/report.h"
+#include "tools/capture/console.h"
 #include "tools/capture/sink.h"
 
 /* Those of the sink, results, signals. */
@@ -36,7 +36,7 @@ struct capture {
 	struct pipeline_config config;
 	struct pipeline *pipeline;
 	struct sink *sink;
-	struct report report;
+	struct console console;
 	uint8_t key[ANON_KEY_LEN];
 	char hostname[HOST_NAME_MAX + 1];
 	int signals;		 /* eventfd: readable after a signal */
@@ -67,7 +67,7 @@ open_sources(struct capture *c)
 		    &c->sources[i], &config, why);
 
 		if (st != OK) {
-			report_error(why);
+			console_error(why);
 			return st;
 		}
 		c->config.n_sources++;
@@ -204,7 +204,7 @@ open_sink(struct capture *c)
 	else
 		st = sink_file_create(&c->sink, &config, &file, why);
 	if (st != OK)
-		report_error(why);
+		console_error(why);
 	return st;
 }
 
@@ -229,7 +229,7 @@ prepare(struct capture *c)
 	else if (gethostname(c->hostname, sizeof(c->hostname) - 1) != 0)
 		snprintf(c->hostname, sizeof(c->hostname), "localhost");
 	if (privileges_keep_capture() != OK || catch_signals(c) != OK) {
-		report_error(strerror(errno));
+		console_error(strerror(errno));
 		return E_IO;
 	}
 	st = load_key(c);
@@ -238,7 +238,7 @@ prepare(struct capture *c)
 	if (st == OK)
 		st = open_sink(c);
 	if (st == OK && privileges_drop() != OK) {
-		report_error(strerror(errno));
+		console_error(strerror(errno));
 		return E_IO;
 	}
 	if (st != OK)
@@ -248,7 +248,7 @@ prepare(struct capture *c)
 	if (st == OK)
 		st = pipeline_start(c->pipeline);
 	if (st != OK)
-		report_error(status_text(st));
+		console_error(status_text(st));
 	return st;
 }
 
@@ -258,8 +258,8 @@ fail_by_sink(struct capture *c, enum status st)
 	if (st == OK || c->failed != OK)
 		return;
 	c->failed = st;
-	report_end_line(&c->report);
-	report_error(c->sink->error);
+	console_end_line(&c->console);
+	console_error(c->sink->error);
 	stop(c);
 }
 
@@ -272,7 +272,7 @@ rest_ms(const struct capture *c, uint64_t sink_at)
 	int ms;
 
 	if (c->options->stats)
-		at = clock_earlier(at, c->report.shown_ns + REPORT_NS);
+		at = clock_earlier(at, c->console.shown_ns + CONSOLE_NS);
 	ms = clock_ms_until(at);
 	return ms < REST_MS ? ms : REST_MS;
 }
@@ -315,7 +315,7 @@ run_cycle(struct capture *c)
 		fail_by_sink(c, c->sink->ops->work(c->sink));
 	if (c->options->stats) {
 		stats = pipeline_stats(c->pipeline);
-		report_line(&c->report, &stats, c->sink);
+		console_line(&c->console, &stats, c->sink);
 	}
 }
 
@@ -324,7 +324,7 @@ run(struct capture *c)
 {
 	const struct capture_options *o = c->options;
 
-	report_begin(&c->report);
+	console_begin(&c->console);
 	c->over_at = o->duration_ns > 0 ? clock_now_ns() + o->duration_ns
 					: UINT64_MAX;
 	while (!pipeline_is_done(c->pipeline) &&
@@ -334,7 +334,7 @@ run(struct capture *c)
 	}
 	if (c->failed == OK)
 		fail_by_sink(c, c->sink->ops->finish(c->sink));
-	report_end_line(&c->report);
+	console_end_line(&c->console);
 }
 
 static int
@@ -346,11 +346,11 @@ print_end(struct capture *c)
 				: NULL;
 
 	if (error != NULL)
-		report_error(error);
+		console_error(error);
 	if (c->options->json)
-		report_json(&c->report, &s, c->sink);
+		console_json(&c->console, &s, c->sink);
 	else if (!c->options->quiet)
-		report_summary(&c->report, &s, c->sink);
+		console_summary(&c->console, &s, c->sink);
 	return c->failed == OK && error == NULL && pipeline_is_done(c->pipeline)
 		   ? 0
 		   : 1;

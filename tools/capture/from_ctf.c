@@ -16,7 +16,7 @@
 
 #include "common/heap.h"
 #include "tools/capture/privileges.h"
-#include "tools/capture/report.h"
+#include "tools/capture/console.h"
 #include "tools/capture/sink.h"
 #include "tools/send/trace.h"
 
@@ -47,7 +47,7 @@ struct conversion {
 	struct heap heap; /* streams that have a next packet, by its time */
 	struct conversion_counts counts;
 	struct sink *sink;
-	struct report report;
+	struct console console;
 	char error[SINK_ERROR_MAX];
 };
 
@@ -292,18 +292,18 @@ from_ctf_run(const struct capture_options *o)
 	enum status st;
 
 	if (privileges_keep_capture() != OK) {
-		report_error(strerror(errno));
+		console_error(strerror(errno));
 		return 1;
 	}
 	watch_signals();
-	report_begin(&c.report);
+	console_begin(&c.console);
 	st = convert(&c);
 	if (st != OK)
-		report_error(c.error);
+		console_error(c.error);
 	if (c.sink != NULL && o->json)
-		report_conversion_json(&c.report, &c.counts, c.sink);
+		console_conversion_json(&c.console, &c.counts, c.sink);
 	else if (c.sink != NULL && !o->quiet)
-		report_conversion(&c.report, &c.counts, c.sink);
+		console_conversion(&c.console, &c.counts, c.sink);
 	sink_destroy(c.sink);
 	heap_free(&c.heap);
 	free(c.streams);

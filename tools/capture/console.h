@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Output for the user: a line once a second, and a summary. */
-#ifndef TOOLS_CAPTURE_REPORT_H
-#define TOOLS_CAPTURE_REPORT_H
+#ifndef TOOLS_CAPTURE_CONSOLE_H
+#define TOOLS_CAPTURE_CONSOLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,9 +9,9 @@
 #include "tools/capture/pipeline.h"
 #include "tools/capture/sink.h"
 
-#define REPORT_NS UINT64_C(1000000000)
+#define CONSOLE_NS UINT64_C(1000000000)
 
-struct report {
+struct console {
 	bool is_terminal; /* stderr is one: the line is overwritten */
 	bool has_line;	  /* a line is shown */
 	uint64_t begin_ns;
@@ -20,17 +20,17 @@ struct report {
 };
 
 /* Print an error to stderr. */
-void report_error(const char *what);
+void console_error(const char *what);
 
-void report_begin(struct report *r);
+void console_begin(struct console *c);
 /* Print the line, if it is time. */
-void report_line(
-    struct report *r, const struct pipeline_stats *s, const struct sink *sink);
+void console_line(
+    struct console *c, const struct pipeline_stats *s, const struct sink *sink);
 /* End the line, so that other output does not overwrite it. */
-void report_end_line(struct report *r);
-void report_summary(const struct report *r, const struct pipeline_stats *s,
+void console_end_line(struct console *c);
+void console_summary(const struct console *c, const struct pipeline_stats *s,
     const struct sink *sink);
-void report_json(const struct report *r, const struct pipeline_stats *s,
+void console_json(const struct console *c, const struct pipeline_stats *s,
     const struct sink *sink);
 
 /* The same for --from-ctf. */
@@ -39,9 +39,9 @@ struct conversion_counts {
 	uint64_t discarded; /* packets of the network, during the capture */
 	uint64_t missing;   /* CTF packets */
 };
-void report_conversion(const struct report *r,
+void console_conversion(const struct console *c,
     const struct conversion_counts *n, const struct sink *sink);
-void report_conversion_json(const struct report *r,
+void console_conversion_json(const struct console *c,
     const struct conversion_counts *n, const struct sink *sink);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/capture/report.h"
+#include "tools/capture/console.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,17 +10,17 @@
 #define MIB (1024.0 * 1024)
 
 void
-report_error(const char *what)
+console_error(const char *what)
 {
 	fprintf(stderr, "tracepulse-capture: %s\n", what);
 }
 
 void
-report_begin(struct report *r)
+console_begin(struct console *c)
 {
-	*r = (struct report){ .is_terminal = isatty(STDERR_FILENO),
+	*c = (struct console){ .is_terminal = isatty(STDERR_FILENO),
 		.begin_ns = clock_now_ns() };
-	r->shown_ns = r->begin_ns;
+	c->shown_ns = c->begin_ns;
 }
 
 static double
@@ -30,38 +30,38 @@ seconds_since(uint64_t ns)
 }
 
 void
-report_line(
-    struct report *r, const struct pipeline_stats *s, const struct sink *sink)
+console_line(
+    struct console *c, const struct pipeline_stats *s, const struct sink *sink)
 {
-	const double seconds = seconds_since(r->shown_ns);
+	const double seconds = seconds_since(c->shown_ns);
 
-	if (clock_now_ns() - r->shown_ns < REPORT_NS)
+	if (clock_now_ns() - c->shown_ns < CONSOLE_NS)
 		return;
 	fprintf(stderr,
 	    "%s%.0f s: received %" PRIu64 " (%.0f/s, %.1f MiB/s), dropped by "
 	    "the kernel %" PRIu64 ", by this program %" PRIu64
 	    ", written %" PRIu64 "%s",
-	    r->is_terminal ? "\r\033[K" : "", seconds_since(r->begin_ns),
-	    s->received, (double)(s->received - r->shown.received) / seconds,
-	    (double)(s->bytes - r->shown.bytes) / MIB / seconds,
+	    c->is_terminal ? "\r\033[K" : "", seconds_since(c->begin_ns),
+	    s->received, (double)(s->received - c->shown.received) / seconds,
+	    (double)(s->bytes - c->shown.bytes) / MIB / seconds,
 	    s->dropped_kernel, s->dropped_local, sink->written,
-	    r->is_terminal ? "" : "\n");
+	    c->is_terminal ? "" : "\n");
 	fflush(stderr);
-	r->has_line = r->is_terminal;
-	r->shown_ns = clock_now_ns();
-	r->shown = *s;
+	c->has_line = c->is_terminal;
+	c->shown_ns = clock_now_ns();
+	c->shown = *s;
 }
 
 void
-report_end_line(struct report *r)
+console_end_line(struct console *c)
 {
-	if (r->has_line)
+	if (c->has_line)
 		fputc('\n', stderr);
-	r->has_line = false;
+	c->has_line = false;
 }
 
 static void
-report_left_out(const struct sink *sink)
+print_left_out(const struct sink *sink)
 {
 	if (sink->left_out > 0)
 		printf("%" PRIu64 " packets were left out: the output does not "
@@ -70,10 +70,10 @@ report_left_out(const struct sink *sink)
 }
 
 void
-report_summary(const struct report *r, const struct pipeline_stats *s,
+console_summary(const struct console *c, const struct pipeline_stats *s,
     const struct sink *sink)
 {
-	const double seconds = seconds_since(r->begin_ns);
+	const double seconds = seconds_since(c->begin_ns);
 
 	printf("%" PRIu64 " packets written, %" PRIu64 " received in %.1f s; "
 	       "dropped %" PRIu64 " by the kernel, %" PRIu64
@@ -88,11 +88,11 @@ report_summary(const struct report *r, const struct pipeline_stats *s,
 		printf("%" PRIu64 " packets have a link type that cannot be "
 		       "anonymised: their bytes were left out\n",
 		    s->withheld);
-	report_left_out(sink);
+	print_left_out(sink);
 }
 
 void
-report_json(const struct report *r, const struct pipeline_stats *s,
+console_json(const struct console *c, const struct pipeline_stats *s,
     const struct sink *sink)
 {
 	printf("{\"received\": %" PRIu64 ", \"dropped_kernel\": %" PRIu64
@@ -104,16 +104,16 @@ report_json(const struct report *r, const struct pipeline_stats *s,
 	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    s->received, s->dropped_kernel, s->dropped_local, sink->written,
 	    sink->left_out, s->withheld, s->clamped, s->bytes, sink->events,
-	    sink->ctf_packets, sink->bytes, seconds_since(r->begin_ns),
+	    sink->ctf_packets, sink->bytes, seconds_since(c->begin_ns),
 	    clock_cpu_s());
 }
 
 void
-report_conversion(const struct report *r, const struct conversion_counts *n,
+console_conversion(const struct console *c, const struct conversion_counts *n,
     const struct sink *sink)
 {
 	printf("%" PRIu64 " packets written, %" PRIu64 " read in %.1f s\n",
-	    sink->written, n->read, seconds_since(r->begin_ns));
+	    sink->written, n->read, seconds_since(c->begin_ns));
 	if (n->discarded > 0)
 		printf("%" PRIu64 " packets are not in the trace: they were "
 		       "dropped when it was captured\n",
@@ -122,11 +122,11 @@ report_conversion(const struct report *r, const struct conversion_counts *n,
 		printf("%" PRIu64 " CTF packets, with all events in them, are "
 		       "missing from the trace\n",
 		    n->missing);
-	report_left_out(sink);
+	print_left_out(sink);
 }
 
 void
-report_conversion_json(const struct report *r,
+console_conversion_json(const struct console *c,
     const struct conversion_counts *n, const struct sink *sink)
 {
 	printf("{\"read\": %" PRIu64 ", \"written\": %" PRIu64
@@ -135,5 +135,5 @@ report_conversion_json(const struct report *r,
 	       ", \"captured_bytes\": %" PRIu64
 	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    n->read, sink->written, sink->left_out, n->discarded, n->missing,
-	    sink->bytes, seconds_since(r->begin_ns), clock_cpu_s());
+	    sink->bytes, seconds_since(c->begin_ns), clock_cpu_s());
 }
