@@ -65,7 +65,7 @@ static enum status PRINTF_LIKE(2, 3)
 }
 
 static enum status
-check_trace(struct conversion *c, const struct trace *t)
+check_trace(struct conversion *c, const struct disk_trace *t)
 {
 	struct buf text = { 0 };
 	const char *why;

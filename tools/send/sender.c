@@ -74,7 +74,7 @@ goes_on(void *arg)
 }
 
 static enum status
-add_streams(struct sender *s, struct trace *t)
+add_streams(struct sender *s, struct disk_trace *t)
 {
 	enum status st = OK;
 
@@ -97,7 +97,7 @@ announce(struct sender *s)
 	for (unsigned i = 0; i < s->traces->n && st == OK; i++)
 		st = add_streams(s, s->traces->traces[i]);
 	for (unsigned i = 0; i < s->traces->n && st == OK; i++) {
-		const struct trace *t = s->traces->traces[i];
+		const struct disk_trace *t = s->traces->traces[i];
 
 		st = client_metadata(s->client, t->metadata_number,
 		    t->metadata.p, (size_t)t->metadata.n);

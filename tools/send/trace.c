@@ -44,7 +44,7 @@ join(struct traces *t, char out[PATH_MAX], const char *a, const char *b)
 }
 
 static void
-trace_destroy(struct trace *trace)
+trace_destroy(struct disk_trace *trace)
 {
 	for (unsigned i = 0; i < trace->n_streams; i++) {
 		packets_close(&trace->streams[i].packets);
@@ -67,7 +67,7 @@ traces_free(struct traces *t)
 }
 
 static enum status
-read_metadata(struct traces *t, struct trace *trace, const char *directory)
+read_metadata(struct traces *t, struct disk_trace *trace, const char *directory)
 {
 	char path[PATH_MAX];
 	struct buf text = { 0 };
@@ -91,7 +91,7 @@ read_metadata(struct traces *t, struct trace *trace, const char *directory)
 }
 
 static struct trace_stream *
-new_stream(struct trace *trace, const char *name)
+new_stream(struct disk_trace *trace, const char *name)
 {
 	void *p = realloc(
 	    trace->streams, (trace->n_streams + 1) * sizeof(*trace->streams));
@@ -109,7 +109,7 @@ new_stream(struct trace *trace, const char *name)
 }
 
 static enum status
-add_stream(struct traces *t, struct trace *trace, const char *directory,
+add_stream(struct traces *t, struct disk_trace *trace, const char *directory,
     const char *name)
 {
 	char path[PATH_MAX], index[PATH_MAX], file[PATH_MAX];
@@ -168,7 +168,7 @@ add_trace(struct traces *t, const char *directory, const char *path,
     struct dirent **entries, int n)
 {
 	void *p = realloc(t->traces, (t->n + 1) * sizeof(*t->traces));
-	struct trace *trace = calloc(1, sizeof(*trace));
+	struct disk_trace *trace = calloc(1, sizeof(*trace));
 	enum status st;
 
 	if (p != NULL)
@@ -274,7 +274,7 @@ traces_add(struct traces *t, const char *directory, bool own_folder)
 }
 
 uint64_t
-trace_ns(const struct trace *t, uint64_t cycles)
+trace_ns(const struct disk_trace *t, uint64_t cycles)
 {
 	const struct tsdl_clock *c = &t->tsdl.clock;
 	__int128 ns = ((__int128)cycles + c->offset) * (__int128)NS_PER_S;
@@ -286,7 +286,7 @@ trace_ns(const struct trace *t, uint64_t cycles)
 }
 
 uint64_t
-trace_cycles(const struct trace *t, uint64_t ns)
+trace_cycles(const struct disk_trace *t, uint64_t ns)
 {
 	const struct tsdl_clock *c = &t->tsdl.clock;
 	__int128 v = (__int128)ns - (__int128)c->offset_s * NS_PER_S;

@@ -19,14 +19,14 @@
 #include "tools/send/tsdl.h"
 
 struct trace_stream {
-	struct trace *trace;
+	struct disk_trace *trace;
 	char *name;
 	struct packets packets;
 	unsigned number;	     /* of the relay's stream */
 	struct client_answered sent; /* of the last session */
 };
 
-struct trace {
+struct disk_trace {
 	char *path; /* in the session: relative, no slash at its ends */
 	struct mapped metadata; /* as it is on disk */
 	struct tsdl tsdl;
@@ -36,7 +36,7 @@ struct trace {
 };
 
 struct traces {
-	struct trace **traces;
+	struct disk_trace **traces;
 	unsigned n;
 	char name[256];	  /* of the first directory */
 	char error[4096]; /* what went wrong, one line */
@@ -55,7 +55,7 @@ enum status traces_add(
 void traces_free(struct traces *t);
 
 /* Nanoseconds since the clock's origin; and back, rounded down. */
-uint64_t trace_ns(const struct trace *t, uint64_t cycles);
-uint64_t trace_cycles(const struct trace *t, uint64_t ns);
+uint64_t trace_ns(const struct disk_trace *t, uint64_t cycles);
+uint64_t trace_cycles(const struct disk_trace *t, uint64_t ns);
 
 #endif
