@@ -237,11 +237,13 @@ TEST(events_without_end_are_refused)
 
 TEST(rates_are_of_the_same_session)
 {
-	struct session old[] = { { .id = 1, .received_bytes = 100 },
+	struct relay_session old[] = { { .id = 1, .received_bytes = 100 },
 		{ .id = 3, .received_bytes = 500 } };
-	struct session new[] = { { .id = 1, .received_bytes = 300, .rate = -1 },
+	struct relay_session new[] = {
+		{ .id = 1, .received_bytes = 300, .rate = -1 },
 		{ .id = 2, .received_bytes = 50, .rate = -1, .name = "b" },
-		{ .id = 3, .received_bytes = 400, .rate = -1 } };
+		{ .id = 3, .received_bytes = 400, .rate = -1 }
+	};
 	const struct sessions before = { .all = old, .n = 2 };
 	struct sessions now = { .all = new, .n = 3 };
 
@@ -256,7 +258,7 @@ TEST(rates_are_of_the_same_session)
 
 TEST(the_busiest_come_first)
 {
-	struct session all[] = {
+	struct relay_session all[] = {
 		{ .id = 1, .name = "c", .host = "", .rate = 5 },
 		{ .id = 2,
 		    .name = "b",
@@ -273,7 +275,7 @@ TEST(the_busiest_come_first)
 		{ SORT_VIEWERS, { 3, 2, 1 } }, { SORT_NAME, { 3, 2, 1 } } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct session **order = top_order(&s, rows[i].key);
+		const struct relay_session **order = top_order(&s, rows[i].key);
 
 		for (unsigned k = 0; k < 3; k++)
 			ck_assert_uint_eq(order[k]->id, rows[i].ids[k]);
@@ -312,7 +314,7 @@ static const struct {
 
 TEST_ROWS(a_viewer_goes_where_the_relay_is, ARRAY_LEN(watches))
 {
-	const struct session s = { .host = "h", .name = "s" };
+	const struct relay_session s = { .host = "h", .name = "s" };
 	char out[WATCH_URL_MAX];
 	struct address a;
 	const char *why;

@@ -21,7 +21,7 @@ static void
 cell_kind(
     struct table *t, struct answer *a, const json_t *j, const char *member)
 {
-	struct session s;
+	struct relay_session s;
 
 	session_read(&s, a, (json_t *)(uintptr_t)j);
 	table_add(t, TONE_PLAIN, session_kind(&s));

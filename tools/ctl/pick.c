@@ -10,13 +10,13 @@
 #include "tools/ctl/text.h"
 
 static bool
-is_live(const struct session *s)
+is_live(const struct relay_session *s)
 {
 	return s->is_active && s->live_timer_us > 0;
 }
 
 static bool
-is_like(const struct session *s, const char *pattern)
+is_like(const struct relay_session *s, const char *pattern)
 {
 	char *whole = ctl_text("%s/%s", s->host, s->name);
 	const bool is = fnmatch(pattern, s->name, 0) == 0 ||
@@ -28,13 +28,13 @@ is_like(const struct session *s, const char *pattern)
 
 /* babeltrace2 shows all sessions of one host and name together. */
 static bool
-are_alike(const struct session *a, const struct session *b)
+are_alike(const struct relay_session *a, const struct relay_session *b)
 {
 	return strcmp(a->name, b->name) == 0 && strcmp(a->host, b->host) == 0;
 }
 
 static void
-add(struct picked *p, const struct session *s, bool is_named)
+add(struct picked *p, const struct relay_session *s, bool is_named)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (are_alike(p->all[i].session, s)) {
@@ -46,7 +46,7 @@ add(struct picked *p, const struct session *s, bool is_named)
 
 /* An operand names ONE and no live session. */
 static int
-refuse(const struct ctl *c, const struct session *one)
+refuse(const struct ctl *c, const struct relay_session *one)
 {
 	char name[1024], path[1024];
 
@@ -66,7 +66,8 @@ refuse(const struct ctl *c, const struct session *one)
 /* Is there another session that babeltrace2 would show with ONE, but that TEXT,
  * a number, does not name? */
 static bool
-has_other(const struct sessions *s, const struct session *one, const char *text)
+has_other(
+    const struct sessions *s, const struct relay_session *one, const char *text)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->all[i].is_active && are_alike(&s->all[i], one) &&
@@ -93,7 +94,7 @@ static int
 pick_one(const struct ctl *c, const struct sessions *s, const char *text,
     struct picked *p)
 {
-	const struct session *found = NULL, *one;
+	const struct relay_session *found = NULL, *one;
 	char escaped[1024];
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -120,7 +121,7 @@ pick_one(const struct ctl *c, const struct sessions *s, const char *text,
 }
 
 static bool
-has_application(const struct sessions *s, const struct session *one)
+has_application(const struct sessions *s, const struct relay_session *one)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->all[i].is_active && s->all[i].streams > 0 &&
@@ -130,7 +131,8 @@ has_application(const struct sessions *s, const struct session *one)
 }
 
 static void
-say_waiting(const struct picked *p, const struct session *one, bool is_left_out)
+say_waiting(
+    const struct picked *p, const struct relay_session *one, bool is_left_out)
 {
 	char host[512], name[1024];
 

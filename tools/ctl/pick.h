@@ -9,7 +9,7 @@
 
 struct picked {
 	struct pick {
-		const struct session *session;
+		const struct relay_session *session;
 		bool is_named; /* by an operand without a pattern */
 	} * all;	       /* one for each host and name */
 	size_t n;

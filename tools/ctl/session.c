@@ -14,9 +14,9 @@
 #define CANDIDATES_MAX 20
 
 void
-session_read(struct session *s, struct answer *a, json_t *j)
+session_read(struct relay_session *s, struct answer *a, json_t *j)
 {
-	*s = (struct session){
+	*s = (struct relay_session){
 		.json = j,
 		.id = answer_number(a, j, "id"),
 		.host = answer_text(a, j, "host"),
@@ -45,7 +45,7 @@ session_read(struct session *s, struct answer *a, json_t *j)
 }
 
 const char *
-session_kind(const struct session *s)
+session_kind(const struct relay_session *s)
 {
 	return s->is_snapshot	      ? "snapshot"
 	       : s->live_timer_us > 0 ? "live"
@@ -55,8 +55,8 @@ session_kind(const struct session *s)
 static int
 compare_ids(const void *a, const void *b)
 {
-	const uint64_t x = ((const struct session *)a)->id;
-	const uint64_t y = ((const struct session *)b)->id;
+	const uint64_t x = ((const struct relay_session *)a)->id;
+	const uint64_t y = ((const struct relay_session *)b)->id;
 
 	return x < y ? -1 : x > y;
 }
@@ -112,7 +112,7 @@ sessions_free(struct sessions *s)
 }
 
 bool
-session_is_called(const struct session *s, const char *text)
+session_is_called(const struct relay_session *s, const char *text)
 {
 	uint64_t id;
 
@@ -147,9 +147,9 @@ print_candidates(
 
 bool
 session_find(const struct ctl *c, const struct sessions *s, const char *text,
-    const struct session **out)
+    const struct relay_session **out)
 {
-	const struct session *active = NULL, *any = NULL;
+	const struct relay_session *active = NULL, *any = NULL;
 	unsigned n_active = 0, n = 0;
 	char shown[256];
 

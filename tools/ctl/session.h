@@ -12,7 +12,7 @@
 #include "tools/ctl/answer.h"
 #include "tools/ctl/ctl.h"
 
-struct session {
+struct relay_session {
 	json_t *json; /* borrowed from the answer, like all strings */
 	uint64_t id;
 	const char *host, *name, *state, *why, *why_text, *path, *peer,
@@ -29,14 +29,14 @@ struct session {
 };
 
 struct sessions {
-	json_t *answer;	     /* all pages in one */
-	struct session *all; /* by id */
+	json_t *answer;		   /* all pages in one */
+	struct relay_session *all; /* by id */
 	size_t n;
 	bool has_more; /* the relay has more */
 };
 
 /* Read one session of an answer. */
-void session_read(struct session *s, struct answer *a, json_t *j);
+void session_read(struct relay_session *s, struct answer *a, json_t *j);
 
 /* STATE: "active", "closed"; NULL: both. HOST: NULL: any. Fails as
  * fetch_json() does, with fetch_error(). */
@@ -49,12 +49,12 @@ void sessions_free(struct sessions *s);
  * the one that is still open. *OUT points into S. False: a message was printed.
  */
 bool session_find(const struct ctl *c, const struct sessions *s,
-    const char *text, const struct session **out) MUST_CHECK;
+    const char *text, const struct relay_session **out) MUST_CHECK;
 
 /* "live", "snapshot", or "disk". */
-const char *session_kind(const struct session *s);
+const char *session_kind(const struct relay_session *s);
 
 /* Does TEXT name this session? */
-bool session_is_called(const struct session *s, const char *text);
+bool session_is_called(const struct relay_session *s, const char *text);
 
 #endif

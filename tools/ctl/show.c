@@ -14,7 +14,7 @@
 
 static void
 print_figures(
-    const struct ctl *c, const struct session *s, const json_t *by_cause)
+    const struct ctl *c, const struct relay_session *s, const json_t *by_cause)
 {
 	char text[TEXT_UNIT_MAX], more[TEXT_UNIT_MAX];
 	char causes[STATUS_CAUSES_MAX];
@@ -36,7 +36,7 @@ print_figures(
 }
 
 static void
-print_session(const struct ctl *c, const struct session *s)
+print_session(const struct ctl *c, const struct relay_session *s)
 {
 	char text[TEXT_UNIT_MAX], age[TEXT_UNIT_MAX];
 
@@ -108,7 +108,7 @@ static int
 print_all(struct ctl *c, json_t *j)
 {
 	struct answer a = { 0 };
-	struct session s;
+	struct relay_session s;
 
 	session_read(&s, &a, j);
 	print_session(c, &s);
@@ -127,7 +127,7 @@ print_all(struct ctl *c, json_t *j)
 int
 command_show(struct ctl *c)
 {
-	const struct session *one;
+	const struct relay_session *one;
 	struct sessions s;
 	char path[64];
 	json_t *j;

@@ -63,7 +63,7 @@ top_rates(struct sessions *now, const struct sessions *before, uint64_t ns)
 	size_t k = 0;
 
 	for (size_t i = 0; i < now->n && ns > 0; i++) {
-		struct session *s = &now->all[i];
+		struct relay_session *s = &now->all[i];
 
 		while (k < before->n && before->all[k].id < s->id)
 			k++;
@@ -80,7 +80,7 @@ top_rates(struct sessions *now, const struct sessions *before, uint64_t ns)
 
 /* The value to sort by. */
 static double
-value_of(const struct session *s, enum sort_key key)
+value_of(const struct relay_session *s, enum sort_key key)
 {
 	switch (key) {
 	case SORT_RATE:
@@ -103,7 +103,7 @@ value_of(const struct session *s, enum sort_key key)
 static int
 compare(const void *a, const void *b, void *key)
 {
-	const struct session *const *x = a, *const *y = b;
+	const struct relay_session *const *x = a, *const *y = b;
 	const enum sort_key k = *(const enum sort_key *)key;
 	const double u = value_of(*x, k), v = value_of(*y, k);
 	int n = strcmp((*x)->name, (*y)->name);
@@ -114,10 +114,10 @@ compare(const void *a, const void *b, void *key)
 	return n != 0 ? n : ((*x)->id < (*y)->id ? -1 : 1);
 }
 
-const struct session **
+const struct relay_session **
 top_order(const struct sessions *s, enum sort_key key)
 {
-	const struct session **order = ctl_memory(
+	const struct relay_session **order = ctl_memory(
 	    calloc(s->n + 1, sizeof(*order)));
 
 	for (size_t i = 0; i < s->n; i++)
@@ -260,7 +260,7 @@ put_sessions(struct top *t, const struct terminal *to)
 	const size_t rows = !t->is_screen	   ? t->now.n
 			    : to->rows > taken + 1 ? to->rows - taken
 						   : 1;
-	const struct session **order = top_order(&t->now, t->key);
+	const struct relay_session **order = top_order(&t->now, t->key);
 	struct answer a = { 0 };
 	struct table table;
 

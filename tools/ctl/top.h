@@ -15,6 +15,7 @@ void top_rates(
 
 /* The sessions sorted by KEY, the largest first, or by name. The caller frees
  * the array. */
-const struct session **top_order(const struct sessions *s, enum sort_key key);
+const struct relay_session **top_order(
+    const struct sessions *s, enum sort_key key);
 
 #endif

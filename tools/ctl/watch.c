@@ -43,7 +43,7 @@ is_any(const char *host)
 
 enum status
 watch_url(char out[WATCH_URL_MAX], const struct address *a, const char *listens,
-    unsigned port, const struct session *s, const char **why)
+    unsigned port, const struct relay_session *s, const char **why)
 {
 	const char *host = a->host[0] != '\0' ? a->host : "localhost";
 	int n;

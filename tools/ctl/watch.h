@@ -17,7 +17,7 @@
  * of this machine. Not OK: *WHY is a constant text.
  */
 enum status watch_url(char out[WATCH_URL_MAX], const struct address *a,
-    const char *listens, unsigned port, const struct session *s,
+    const char *listens, unsigned port, const struct relay_session *s,
     const char **why) MUST_CHECK;
 
 #endif
