@@ -144,7 +144,7 @@ TEST(members_of_another_type_are_found)
 	json_t *j = json_loads("{\"n\":5,\"m\":-1,\"t\":\"x\",\"r\":1.5,"
 			       "\"b\":true,\"o\":{\"a\":2,\"b\":3},\"z\":null}",
 	    0, NULL);
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 
 	ck_assert_uint_eq(answer_number(&a, j, "n"), 5);
 	ck_assert_uint_eq(answer_number(&a, j, "none"), 0);

@@ -5,7 +5,7 @@
 
 /* The member, if it has one of two types. */
 static json_t *
-member(struct answer *a, const json_t *o, const char *name, json_type t,
+member(struct json_answer *a, const json_t *o, const char *name, json_type t,
     json_type other)
 {
 	json_t *j = json_object_get(o, name);
@@ -20,7 +20,7 @@ member(struct answer *a, const json_t *o, const char *name, json_type t,
 }
 
 static uint64_t
-natural(struct answer *a, const json_t *j, const char *name)
+natural(struct json_answer *a, const json_t *j, const char *name)
 {
 	const json_int_t n = json_integer_value(j);
 
@@ -32,25 +32,25 @@ natural(struct answer *a, const json_t *j, const char *name)
 }
 
 uint64_t
-answer_number(struct answer *a, const json_t *o, const char *name)
+answer_number(struct json_answer *a, const json_t *o, const char *name)
 {
 	return natural(a, member(a, o, name, JSON_INTEGER, JSON_INTEGER), name);
 }
 
 double
-answer_real(struct answer *a, const json_t *o, const char *name)
+answer_real(struct json_answer *a, const json_t *o, const char *name)
 {
 	return json_number_value(member(a, o, name, JSON_REAL, JSON_INTEGER));
 }
 
 bool
-answer_bool(struct answer *a, const json_t *o, const char *name)
+answer_bool(struct json_answer *a, const json_t *o, const char *name)
 {
 	return json_is_true(member(a, o, name, JSON_TRUE, JSON_FALSE));
 }
 
 const char *
-answer_text(struct answer *a, const json_t *o, const char *name)
+answer_text(struct json_answer *a, const json_t *o, const char *name)
 {
 	const char *s = json_string_value(
 	    member(a, o, name, JSON_STRING, JSON_STRING));
@@ -59,19 +59,19 @@ answer_text(struct answer *a, const json_t *o, const char *name)
 }
 
 const json_t *
-answer_object(struct answer *a, const json_t *o, const char *name)
+answer_object(struct json_answer *a, const json_t *o, const char *name)
 {
 	return member(a, o, name, JSON_OBJECT, JSON_OBJECT);
 }
 
 const json_t *
-answer_array(struct answer *a, const json_t *o, const char *name)
+answer_array(struct json_answer *a, const json_t *o, const char *name)
 {
 	return member(a, o, name, JSON_ARRAY, JSON_ARRAY);
 }
 
 uint64_t
-answer_sum(struct answer *a, const json_t *o, const char *name)
+answer_sum(struct json_answer *a, const json_t *o, const char *name)
 {
 	const json_t *j = member(a, o, name, JSON_INTEGER, JSON_OBJECT);
 	void *i;

@@ -11,24 +11,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct answer {
+struct json_answer {
 	const char *wrong; /* the first member with another type; NULL: none */
 };
 
 /* O may be NULL: it has no members then. A negative number is of another type.
  */
-uint64_t answer_number(struct answer *a, const json_t *o, const char *name);
+uint64_t answer_number(
+    struct json_answer *a, const json_t *o, const char *name);
 /* May be an integer, too. */
-double answer_real(struct answer *a, const json_t *o, const char *name);
-bool answer_bool(struct answer *a, const json_t *o, const char *name);
+double answer_real(struct json_answer *a, const json_t *o, const char *name);
+bool answer_bool(struct json_answer *a, const json_t *o, const char *name);
 /* Borrowed from O. */
-const char *answer_text(struct answer *a, const json_t *o, const char *name);
+const char *answer_text(
+    struct json_answer *a, const json_t *o, const char *name);
 /* Borrowed from O. NULL: missing. */
 const json_t *answer_object(
-    struct answer *a, const json_t *o, const char *name);
-const json_t *answer_array(struct answer *a, const json_t *o, const char *name);
+    struct json_answer *a, const json_t *o, const char *name);
+const json_t *answer_array(
+    struct json_answer *a, const json_t *o, const char *name);
 
 /* The sum of a number, or of all numbers below an object. */
-uint64_t answer_sum(struct answer *a, const json_t *o, const char *name);
+uint64_t answer_sum(struct json_answer *a, const json_t *o, const char *name);
 
 #endif

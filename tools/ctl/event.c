@@ -170,7 +170,7 @@ put_rest(const struct terminal *t, const json_t *j)
 }
 
 static void
-put_known(const struct terminal *t, struct answer *a, const json_t *j)
+put_known(const struct terminal *t, struct json_answer *a, const json_t *j)
 {
 	char text[TEXT_UNIT_MAX];
 
@@ -192,7 +192,7 @@ put_known(const struct terminal *t, struct answer *a, const json_t *j)
 }
 
 void
-event_print(const struct terminal *t, struct answer *a, const char *kind,
+event_print(const struct terminal *t, struct json_answer *a, const char *kind,
     const json_t *j, enum event_place place)
 {
 	const bool is_loss = answer_number(a, j, "lost_packets") > 0;

@@ -40,7 +40,7 @@ void event_stream_free(struct event_stream *e);
 enum event_place { EVENT_OF_ANY_SESSION, EVENT_OF_ONE_SESSION };
 
 /* Print one line. Unknown members are shown as they are. */
-void event_print(const struct terminal *t, struct answer *a, const char *kind,
-    const json_t *j, enum event_place place);
+void event_print(const struct terminal *t, struct json_answer *a,
+    const char *kind, const json_t *j, enum event_place place);
 
 #endif

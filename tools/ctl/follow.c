@@ -24,7 +24,7 @@ static bool
 show_event(const struct event_stream *e, const char *data, void *arg)
 {
 	struct follower *f = arg;
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	json_error_t why;
 	json_t *j = json_loads(data, JSON_REJECT_DUPLICATES, &why);
 

@@ -9,7 +9,7 @@
 /* "active", or why it ended. */
 static void
 cell_state(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	const char *why = answer_text(a, j, "why");
 
@@ -19,7 +19,7 @@ cell_state(
 
 static void
 cell_kind(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	struct relay_session s;
 
@@ -62,7 +62,7 @@ static void
 print_list(const struct ctl *c, const struct sessions *s)
 {
 	struct terminal to = c->terminal;
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	struct table t;
 
 	if (s->n == 0) {

@@ -14,7 +14,7 @@
 #define CANDIDATES_MAX 20
 
 void
-session_read(struct relay_session *s, struct answer *a, json_t *j)
+session_read(struct relay_session *s, struct json_answer *a, json_t *j)
 {
 	*s = (struct relay_session){
 		.json = j,
@@ -62,7 +62,7 @@ compare_ids(const void *a, const void *b)
 }
 
 static enum status
-read_all(struct sessions *s, struct answer *a)
+read_all(struct sessions *s, struct json_answer *a)
 {
 	const json_t *list = answer_array(a, s->answer, "sessions");
 	json_t *j;
@@ -83,7 +83,7 @@ sessions_load(
 	char *by_state = pages_query("state", state);
 	char *by_host = pages_query("host", host);
 	char *query = ctl_text("%s%s", by_state, by_host);
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	enum status st;
 
 	*out = (struct sessions){ 0 };
@@ -133,7 +133,7 @@ print_candidates(
 		{ "BEGAN", COLUMN_WORD, 1, "began", table_cell_time },
 	};
 	struct terminal to = { .out = stderr, .columns = c->terminal.columns };
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	struct table t;
 
 	table_begin(&t, columns, ARRAY_LEN(columns));

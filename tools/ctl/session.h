@@ -36,7 +36,7 @@ struct sessions {
 };
 
 /* Read one session of an answer. */
-void session_read(struct relay_session *s, struct answer *a, json_t *j);
+void session_read(struct relay_session *s, struct json_answer *a, json_t *j);
 
 /* STATE: "active", "closed"; NULL: both. HOST: NULL: any. Fails as
  * fetch_json() does, with fetch_error(). */

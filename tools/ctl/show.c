@@ -77,7 +77,7 @@ static const struct column viewer_columns[] = {
 };
 
 static void
-print_table(const struct ctl *c, struct answer *a, const json_t *list,
+print_table(const struct ctl *c, struct json_answer *a, const json_t *list,
     const struct column *columns, unsigned n)
 {
 	struct table t;
@@ -92,7 +92,7 @@ print_table(const struct ctl *c, struct answer *a, const json_t *list,
 }
 
 static void
-print_messages(const struct ctl *c, struct answer *a, const json_t *list)
+print_messages(const struct ctl *c, struct json_answer *a, const json_t *list)
 {
 	const json_t *j;
 	size_t i;
@@ -107,7 +107,7 @@ print_messages(const struct ctl *c, struct answer *a, const json_t *list)
 static int
 print_all(struct ctl *c, json_t *j)
 {
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	struct relay_session s;
 
 	session_read(&s, &a, j);

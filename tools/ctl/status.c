@@ -21,7 +21,7 @@ add_reason(char *out, size_t n, const char *reason)
 }
 
 static void
-read_state(struct relay_status *s, struct answer *a, const json_t *j)
+read_state(struct relay_status *s, struct json_answer *a, const json_t *j)
 {
 	const json_t *reasons = answer_array(a, j, "reasons"), *one;
 	const json_t *threads = answer_array(a, j, "threads");
@@ -40,7 +40,7 @@ read_state(struct relay_status *s, struct answer *a, const json_t *j)
 }
 
 static void
-read_totals(struct relay_status *s, struct answer *a, const json_t *j)
+read_totals(struct relay_status *s, struct json_answer *a, const json_t *j)
 {
 	const json_t *totals = answer_object(a, j, "totals");
 	const json_t *rates = answer_object(a, j, "rates");
@@ -67,7 +67,7 @@ read_totals(struct relay_status *s, struct answer *a, const json_t *j)
 }
 
 static void
-read_limits(struct relay_status *s, struct answer *a, const json_t *j)
+read_limits(struct relay_status *s, struct json_answer *a, const json_t *j)
 {
 	const json_t *disk = answer_object(a, j, "disk");
 	const json_t *limits = answer_object(a, j, "limits");
@@ -92,7 +92,7 @@ read_limits(struct relay_status *s, struct answer *a, const json_t *j)
 enum status
 status_load(struct ctl *c, struct relay_status *s)
 {
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	enum status st;
 
 	*s = (struct relay_status){ 0 };
@@ -250,7 +250,7 @@ print_disk(const struct ctl *c, const struct relay_status *s)
 static void
 print_ports(const struct ctl *c, const struct relay_status *s)
 {
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	const char *name, *host;
 	char text[512] = "";
 	size_t at = 0;

@@ -17,14 +17,14 @@
 
 static void
 cell_kept(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	table_add(t, TONE_PLAIN, answer_bool(a, j, member) ? "kept" : "");
 }
 
 static void
 cell_readable(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	/* Older relays do not report it. */
 	if (json_is_true(json_object_get(j, "unreadable")))
@@ -44,7 +44,7 @@ static const struct column stored_columns[] = {
 
 /* CTL_FAILED: a member was invalid, which is printed. */
 static int
-check_answer(const struct ctl *c, const struct answer *a)
+check_answer(const struct ctl *c, const struct json_answer *a)
 {
 	if (a->wrong == NULL)
 		return CTL_OK;
@@ -55,7 +55,7 @@ check_answer(const struct ctl *c, const struct answer *a)
 static int
 print_stored(struct ctl *c, const json_t *all)
 {
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	const json_t *list = answer_array(&a, all, "stored"), *j;
 	uint64_t bytes = 0;
 	char text[TEXT_UNIT_MAX], count[TEXT_UNIT_MAX];
@@ -92,7 +92,7 @@ load_stored(
 bool
 stored_is_gone(const struct ctl *c, const char *path)
 {
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	const json_t *list;
 	json_t *all;
 	bool is_gone;
@@ -108,7 +108,7 @@ stored_is_gone(const struct ctl *c, const char *path)
 int
 command_stored(struct ctl *c)
 {
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	int status = CTL_OK;
 	const json_t *j;
 	json_t *all;
@@ -159,7 +159,7 @@ print_deleted(struct ctl *c, const json_t *j)
 		{ "WHY", COLUMN_WORD, 2, "reason", table_cell_text },
 		{ "PATH", COLUMN_TEXT, 0, "path", table_cell_text },
 	};
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	const json_t *list = answer_array(&a, j, "deleted");
 	const size_t n = json_array_size(list);
 	char text[TEXT_UNIT_MAX], free[TEXT_UNIT_MAX];
@@ -210,7 +210,7 @@ command_vacuum(struct ctl *c)
 
 /* The traces that TEXT names, as a new array. */
 static json_t *
-choose_stored(struct answer *a, const json_t *all, const char *text)
+choose_stored(struct json_answer *a, const json_t *all, const char *text)
 {
 	const json_t *list = answer_array(a, all, "stored");
 	json_t *chosen = json_array(), *j;
@@ -245,7 +245,7 @@ keep_one(struct ctl *c, const char *path)
 static int
 keep_all(struct ctl *c, const json_t *chosen)
 {
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	json_t *done = json_object(), *list = json_array(), *one;
 	const json_t *j;
 	int status = CTL_OK;
@@ -273,7 +273,7 @@ int
 command_keep(struct ctl *c)
 {
 	const char *text = c->options.operands[0];
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	json_t *all, *chosen;
 	char escaped[1024];
 	int status;

@@ -57,21 +57,21 @@ table_addf(struct table *t, enum tone tone, const char *fmt, ...)
 
 void
 table_cell_text(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	table_add(t, TONE_PLAIN, answer_text(a, j, member));
 }
 
 void
 table_cell_number(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	table_addf(t, TONE_PLAIN, "%" PRIu64, answer_number(a, j, member));
 }
 
 void
 table_cell_lost(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	const uint64_t n = answer_number(a, j, member);
 
@@ -80,7 +80,7 @@ table_cell_lost(
 
 void
 table_cell_bytes(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	char text[TEXT_UNIT_MAX];
 
@@ -89,7 +89,7 @@ table_cell_bytes(
 
 void
 table_cell_time(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	char text[TEXT_UNIT_MAX];
 
@@ -98,7 +98,7 @@ table_cell_time(
 
 void
 table_cell_time_ns(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	char text[TEXT_UNIT_MAX];
 
@@ -108,7 +108,7 @@ table_cell_time_ns(
 
 void
 table_cell_duration(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	char text[TEXT_UNIT_MAX];
 
@@ -117,14 +117,14 @@ table_cell_duration(
 }
 
 void
-table_add_object(struct table *t, struct answer *a, const json_t *j)
+table_add_object(struct table *t, struct json_answer *a, const json_t *j)
 {
 	for (unsigned c = 0; c < t->n_columns; c++)
 		t->columns[c].cell(t, a, j, t->columns[c].member);
 }
 
 void
-table_add_list(struct table *t, struct answer *a, const json_t *list)
+table_add_list(struct table *t, struct json_answer *a, const json_t *list)
 {
 	const json_t *j;
 	size_t i;

@@ -27,8 +27,8 @@ enum column_kind {
 struct table;
 
 /* Adds a cell, usually from MEMBER of the object J. */
-typedef void table_cell_fn(
-    struct table *t, struct answer *a, const json_t *j, const char *member);
+typedef void table_cell_fn(struct table *t, struct json_answer *a,
+    const json_t *j, const char *member);
 
 struct column {
 	const char *head;
@@ -61,9 +61,9 @@ void table_addf(struct table *t, enum tone tone, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
 /* Add a row for the object J. */
-void table_add_object(struct table *t, struct answer *a, const json_t *j);
+void table_add_object(struct table *t, struct json_answer *a, const json_t *j);
 /* Add a row for each object of LIST. */
-void table_add_list(struct table *t, struct answer *a, const json_t *list);
+void table_add_list(struct table *t, struct json_answer *a, const json_t *list);
 table_cell_fn table_cell_text, table_cell_number, table_cell_bytes,
     table_cell_time, table_cell_duration, table_cell_lost;
 table_cell_fn table_cell_time_ns; /* nanoseconds */

@@ -37,7 +37,7 @@ struct top {
 
 static void
 cell_rate(
-    struct table *t, struct answer *a, const json_t *j, const char *member)
+    struct table *t, struct json_answer *a, const json_t *j, const char *member)
 {
 	const double rate = answer_real(a, j, member);
 	char text[TEXT_UNIT_MAX];
@@ -261,7 +261,7 @@ put_sessions(struct top *t, const struct terminal *to)
 			    : to->rows > taken + 1 ? to->rows - taken
 						   : 1;
 	const struct relay_session **order = top_order(&t->now, t->key);
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	struct table table;
 
 	if (t->first + rows > t->now.n)

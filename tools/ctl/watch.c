@@ -180,7 +180,7 @@ static int
 watch_picked(
     const struct ctl *c, const struct relay_status *r, const struct picked *p)
 {
-	struct answer a = { 0 };
+	struct json_answer a = { 0 };
 	const json_t *live = answer_object(&a, r->listeners, "live");
 	char **urls = ctl_memory(calloc(p->n + 1, sizeof(*urls)));
 	const char *why = "";
