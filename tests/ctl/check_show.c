@@ -6,7 +6,7 @@
 
 #include "common/compiler.h"
 #include "tests/lib/unit.h"
-#include "tools/ctl/table.h"
+#include "tools/ctl/text_table.h"
 #include "tools/ctl/text.h"
 
 static const struct {
@@ -146,20 +146,20 @@ drawn(unsigned width, bool has_colours)
 	struct terminal to = { .out = open_memstream(&text, &n),
 		.columns = width,
 		.has_colours = has_colours };
-	struct table t;
+	struct text_table t;
 
-	table_begin(&t, columns, ARRAY_LEN(columns));
-	table_addf(&t, TONE_PLAIN, "%d", 7);
-	table_add(&t, TONE_PLAIN, "a-name-of-18-bytes");
-	table_add(&t, TONE_PLAIN, "on");
-	table_add(&t, TONE_BAD, "12");
-	table_addf(&t, TONE_PLAIN, "%d", 123);
-	table_add(&t, TONE_PLAIN, "\xe6\xbc\xa2\n");
-	table_add(&t, TONE_PLAIN, "off");
-	table_add(&t, TONE_PLAIN, "0");
-	ck_assert_uint_eq(table_rows(&t), 2);
-	table_print(&t, &to, 0, SIZE_MAX);
-	table_free(&t);
+	text_table_begin(&t, columns, ARRAY_LEN(columns));
+	text_table_addf(&t, TONE_PLAIN, "%d", 7);
+	text_table_add(&t, TONE_PLAIN, "a-name-of-18-bytes");
+	text_table_add(&t, TONE_PLAIN, "on");
+	text_table_add(&t, TONE_BAD, "12");
+	text_table_addf(&t, TONE_PLAIN, "%d", 123);
+	text_table_add(&t, TONE_PLAIN, "\xe6\xbc\xa2\n");
+	text_table_add(&t, TONE_PLAIN, "off");
+	text_table_add(&t, TONE_PLAIN, "0");
+	ck_assert_uint_eq(text_table_rows(&t), 2);
+	text_table_print(&t, &to, 0, SIZE_MAX);
+	text_table_free(&t);
 	fclose(to.out);
 	return text;
 }

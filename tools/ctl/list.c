@@ -4,27 +4,27 @@
 
 #include "tools/ctl/ctl.h"
 #include "tools/ctl/session.h"
-#include "tools/ctl/table.h"
+#include "tools/ctl/text_table.h"
 
 /* "active", or why it ended. */
 static void
-cell_state(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+cell_state(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
 	const char *why = answer_text(a, j, "why");
 
-	table_add(
+	text_table_add(
 	    t, TONE_PLAIN, why[0] != '\0' ? why : answer_text(a, j, member));
 }
 
 static void
-cell_kind(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+cell_kind(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
 	struct relay_session s;
 
 	session_read(&s, a, (json_t *)(uintptr_t)j);
-	table_add(t, TONE_PLAIN, session_kind(&s));
+	text_table_add(t, TONE_PLAIN, session_kind(&s));
 }
 
 static const struct column short_columns[] = {
@@ -63,7 +63,7 @@ print_list(const struct ctl *c, const struct sessions *s)
 {
 	struct terminal to = c->terminal;
 	struct json_answer a = { 0 };
-	struct table t;
+	struct text_table t;
 
 	if (s->n == 0) {
 		fprintf(stderr, "tracepulse: no sessions%s\n",
@@ -73,14 +73,14 @@ print_list(const struct ctl *c, const struct sessions *s)
 	}
 	if (c->options.is_long) {
 		to.columns = 0; /* lines may be longer than the terminal */
-		table_begin(&t, long_columns, ARRAY_LEN(long_columns));
+		text_table_begin(&t, long_columns, ARRAY_LEN(long_columns));
 	} else {
-		table_begin(&t, short_columns, ARRAY_LEN(short_columns));
+		text_table_begin(&t, short_columns, ARRAY_LEN(short_columns));
 	}
 	for (size_t i = 0; i < s->n; i++)
-		table_add_object(&t, &a, s->all[i].json);
-	table_print(&t, &to, 0, SIZE_MAX);
-	table_free(&t);
+		text_table_add_object(&t, &a, s->all[i].json);
+	text_table_print(&t, &to, 0, SIZE_MAX);
+	text_table_free(&t);
 	if (s->has_more)
 		fprintf(stderr,
 		    "tracepulse: only %zu sessions are shown; there are more\n",

@@ -7,7 +7,7 @@
 
 #include "common/parse.h"
 #include "tools/ctl/pages.h"
-#include "tools/ctl/table.h"
+#include "tools/ctl/text_table.h"
 #include "tools/ctl/text.h"
 
 /* Sessions that are listed for a name that several have. */
@@ -134,15 +134,15 @@ print_candidates(
 	};
 	struct terminal to = { .out = stderr, .columns = c->terminal.columns };
 	struct json_answer a = { 0 };
-	struct table t;
+	struct text_table t;
 
-	table_begin(&t, columns, ARRAY_LEN(columns));
+	text_table_begin(&t, columns, ARRAY_LEN(columns));
 	/* The newest first: they are most likely the ones. */
-	for (size_t i = s->n; i-- > 0 && table_rows(&t) < CANDIDATES_MAX;)
+	for (size_t i = s->n; i-- > 0 && text_table_rows(&t) < CANDIDATES_MAX;)
 		if (session_is_called(&s->all[i], text))
-			table_add_object(&t, &a, s->all[i].json);
-	table_print(&t, &to, 0, SIZE_MAX);
-	table_free(&t);
+			text_table_add_object(&t, &a, s->all[i].json);
+	text_table_print(&t, &to, 0, SIZE_MAX);
+	text_table_free(&t);
 }
 
 bool

@@ -9,7 +9,7 @@
 #include "tools/ctl/session.h"
 #include "tools/ctl/status.h"
 #include "tools/ctl/stored.h"
-#include "tools/ctl/table.h"
+#include "tools/ctl/text_table.h"
 #include "tools/ctl/text.h"
 
 static void
@@ -80,15 +80,15 @@ static void
 print_table(const struct ctl *c, struct json_answer *a, const json_t *list,
     const struct column *columns, unsigned n)
 {
-	struct table t;
+	struct text_table t;
 
 	if (json_array_size(list) == 0)
 		return;
-	table_begin(&t, columns, n);
-	table_add_list(&t, a, list);
+	text_table_begin(&t, columns, n);
+	text_table_add_list(&t, a, list);
 	putc('\n', c->terminal.out);
-	table_print(&t, &c->terminal, 0, SIZE_MAX);
-	table_free(&t);
+	text_table_print(&t, &c->terminal, 0, SIZE_MAX);
+	text_table_free(&t);
 }
 
 static void

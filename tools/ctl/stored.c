@@ -9,28 +9,28 @@
 #include "tools/ctl/pages.h"
 #include "tools/ctl/status.h"
 #include "tools/ctl/stored.h"
-#include "tools/ctl/table.h"
+#include "tools/ctl/text_table.h"
 #include "tools/ctl/text.h"
 
 /* A vacuum may delete thousands of files before the answer. */
 #define VACUUM_MS (10u * 60 * 1000)
 
 static void
-cell_kept(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+cell_kept(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
-	table_add(t, TONE_PLAIN, answer_bool(a, j, member) ? "kept" : "");
+	text_table_add(t, TONE_PLAIN, answer_bool(a, j, member) ? "kept" : "");
 }
 
 static void
-cell_readable(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+cell_readable(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
 	/* Older relays do not report it. */
 	if (json_is_true(json_object_get(j, "unreadable")))
-		table_add(t, TONE_BAD, "unreadable");
+		text_table_add(t, TONE_BAD, "unreadable");
 	else
-		table_add(t, TONE_PLAIN, answer_text(a, j, member));
+		text_table_add(t, TONE_PLAIN, answer_text(a, j, member));
 }
 
 static const struct column stored_columns[] = {
@@ -59,20 +59,20 @@ print_stored(struct ctl *c, const json_t *all)
 	const json_t *list = answer_array(&a, all, "stored"), *j;
 	uint64_t bytes = 0;
 	char text[TEXT_UNIT_MAX], count[TEXT_UNIT_MAX];
-	struct table t;
+	struct text_table t;
 	size_t i;
 
-	table_begin(&t, stored_columns, ARRAY_LEN(stored_columns));
-	table_add_list(&t, &a, list);
+	text_table_begin(&t, stored_columns, ARRAY_LEN(stored_columns));
+	text_table_add_list(&t, &a, list);
 	json_array_foreach(list, i, j) bytes += answer_number(&a, j, "bytes");
 	if (a.wrong == NULL && i > 0) {
-		table_print(&t, &c->terminal, 0, SIZE_MAX);
+		text_table_print(&t, &c->terminal, 0, SIZE_MAX);
 		fprintf(c->terminal.out, "%s, %s\n",
 		    text_count(count, i, "trace"), text_bytes(text, bytes));
 	} else if (a.wrong == NULL) {
 		fprintf(stderr, "tracepulse: no traces are stored\n");
 	}
-	table_free(&t);
+	text_table_free(&t);
 	return check_answer(c, &a);
 }
 
@@ -164,10 +164,10 @@ print_deleted(struct ctl *c, const json_t *j)
 	const size_t n = json_array_size(list);
 	char text[TEXT_UNIT_MAX], free[TEXT_UNIT_MAX];
 	const char *what;
-	struct table t;
+	struct text_table t;
 
-	table_begin(&t, columns, ARRAY_LEN(columns));
-	table_add_list(&t, &a, list);
+	text_table_begin(&t, columns, ARRAY_LEN(columns));
+	text_table_add_list(&t, &a, list);
 	status_print_limits(c, answer_object(&a, j, "limits"));
 	ctl_line(c, "Disk", TONE_PLAIN, "traces take %s, %s are free",
 	    text_bytes(text, answer_number(&a, j, "use_bytes")),
@@ -179,8 +179,8 @@ print_deleted(struct ctl *c, const json_t *j)
 		ctl_line(c, what, TONE_HEAD, "%zu, %s", n,
 		    text_bytes(text, answer_number(&a, j, "deleted_bytes")));
 	if (n > 0)
-		table_print(&t, &c->terminal, 0, SIZE_MAX);
-	table_free(&t);
+		text_table_print(&t, &c->terminal, 0, SIZE_MAX);
+	text_table_free(&t);
 	if (answer_bool(&a, j, "has_more"))
 		fprintf(c->terminal.out, "and more\n");
 	if (json_is_false(json_object_get(j, "done")))

@@ -12,7 +12,7 @@
 #include "tools/ctl/screen.h"
 #include "tools/ctl/session.h"
 #include "tools/ctl/status.h"
-#include "tools/ctl/table.h"
+#include "tools/ctl/text_table.h"
 #include "tools/ctl/text.h"
 #include "tools/ctl/top.h"
 
@@ -36,13 +36,13 @@ struct top {
 };
 
 static void
-cell_rate(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+cell_rate(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
 	const double rate = answer_real(a, j, member);
 	char text[TEXT_UNIT_MAX];
 
-	table_add(t, TONE_PLAIN, rate < 0 ? "-" : text_rate(text, rate));
+	text_table_add(t, TONE_PLAIN, rate < 0 ? "-" : text_rate(text, rate));
 }
 
 static const struct column top_columns[] = {
@@ -262,21 +262,21 @@ put_sessions(struct top *t, const struct terminal *to)
 						   : 1;
 	const struct relay_session **order = top_order(&t->now, t->key);
 	struct json_answer a = { 0 };
-	struct table table;
+	struct text_table table;
 
 	if (t->first + rows > t->now.n)
 		t->first = t->now.n > rows ? t->now.n - rows : 0;
-	table_begin(&table, top_columns, ARRAY_LEN(top_columns));
+	text_table_begin(&table, top_columns, ARRAY_LEN(top_columns));
 	for (size_t i = t->first; i < t->now.n && i < t->first + rows; i++) {
 		json_t *j = order[i]->json;
 
 		(void)json_object_set_new(j, "rate", json_real(order[i]->rate));
-		table_add_object(&table, &a, j);
+		text_table_add_object(&table, &a, j);
 	}
-	table_print(&table, to, 0, SIZE_MAX);
-	for (size_t i = table_rows(&table); t->is_screen && i < rows; i++)
+	text_table_print(&table, to, 0, SIZE_MAX);
+	for (size_t i = text_table_rows(&table); t->is_screen && i < rows; i++)
 		putc('\n', to->out);
-	table_free(&table);
+	text_table_free(&table);
 	free(order);
 }
 

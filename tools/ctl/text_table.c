@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/ctl/table.h"
+#include "tools/ctl/text_table.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,22 +17,22 @@
 #define CUT_MARK "~"
 
 void
-table_begin(struct table *t, const struct column *columns, unsigned n)
+text_table_begin(struct text_table *t, const struct column *columns, unsigned n)
 {
-	*t = (struct table){ .columns = columns, .n_columns = n };
+	*t = (struct text_table){ .columns = columns, .n_columns = n };
 }
 
 void
-table_free(struct table *t)
+text_table_free(struct text_table *t)
 {
 	for (size_t i = 0; i < t->n_cells; i++)
 		free(t->cells[i].text);
 	free(t->cells);
-	*t = (struct table){ 0 };
+	*t = (struct text_table){ 0 };
 }
 
 void
-table_add(struct table *t, enum tone tone, const char *text)
+text_table_add(struct text_table *t, enum tone tone, const char *text)
 {
 	if (t->n_cells == t->space) {
 		t->space = t->space == 0 ? 64 : t->space * 2;
@@ -44,7 +44,7 @@ table_add(struct table *t, enum tone tone, const char *text)
 }
 
 void
-table_addf(struct table *t, enum tone tone, const char *fmt, ...)
+text_table_addf(struct text_table *t, enum tone tone, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -52,95 +52,99 @@ table_addf(struct table *t, enum tone tone, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	table_add(t, tone, text);
+	text_table_add(t, tone, text);
 }
 
 void
-table_cell_text(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+table_cell_text(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
-	table_add(t, TONE_PLAIN, answer_text(a, j, member));
+	text_table_add(t, TONE_PLAIN, answer_text(a, j, member));
 }
 
 void
-table_cell_number(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+table_cell_number(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
-	table_addf(t, TONE_PLAIN, "%" PRIu64, answer_number(a, j, member));
+	text_table_addf(t, TONE_PLAIN, "%" PRIu64, answer_number(a, j, member));
 }
 
 void
-table_cell_lost(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+table_cell_lost(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
 	const uint64_t n = answer_number(a, j, member);
 
-	table_addf(t, n > 0 ? TONE_BAD : TONE_PLAIN, "%" PRIu64, n);
+	text_table_addf(t, n > 0 ? TONE_BAD : TONE_PLAIN, "%" PRIu64, n);
 }
 
 void
-table_cell_bytes(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+table_cell_bytes(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
 	char text[TEXT_UNIT_MAX];
 
-	table_add(t, TONE_PLAIN, text_bytes(text, answer_number(a, j, member)));
+	text_table_add(
+	    t, TONE_PLAIN, text_bytes(text, answer_number(a, j, member)));
 }
 
 void
-table_cell_time(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+table_cell_time(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
 	char text[TEXT_UNIT_MAX];
 
-	table_add(t, TONE_PLAIN, text_time(text, answer_number(a, j, member)));
+	text_table_add(
+	    t, TONE_PLAIN, text_time(text, answer_number(a, j, member)));
 }
 
 void
-table_cell_time_ns(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+table_cell_time_ns(struct text_table *t, struct json_answer *a, const json_t *j,
+    const char *member)
 {
 	char text[TEXT_UNIT_MAX];
 
-	table_add(t, TONE_PLAIN,
+	text_table_add(t, TONE_PLAIN,
 	    text_time(text, answer_number(a, j, member) / NS_PER_S));
 }
 
 void
-table_cell_duration(
-    struct table *t, struct json_answer *a, const json_t *j, const char *member)
+table_cell_duration(struct text_table *t, struct json_answer *a,
+    const json_t *j, const char *member)
 {
 	char text[TEXT_UNIT_MAX];
 
-	table_add(
+	text_table_add(
 	    t, TONE_PLAIN, text_duration(text, answer_real(a, j, member)));
 }
 
 void
-table_add_object(struct table *t, struct json_answer *a, const json_t *j)
+text_table_add_object(
+    struct text_table *t, struct json_answer *a, const json_t *j)
 {
 	for (unsigned c = 0; c < t->n_columns; c++)
 		t->columns[c].cell(t, a, j, t->columns[c].member);
 }
 
 void
-table_add_list(struct table *t, struct json_answer *a, const json_t *list)
+text_table_add_list(
+    struct text_table *t, struct json_answer *a, const json_t *list)
 {
 	const json_t *j;
 	size_t i;
 
-	json_array_foreach(list, i, j) table_add_object(t, a, j);
+	json_array_foreach(list, i, j) text_table_add_object(t, a, j);
 }
 
 size_t
-table_rows(const struct table *t)
+text_table_rows(const struct text_table *t)
 {
 	return t->n_cells / t->n_columns;
 }
 
 /* The widths that the rows need. */
 static void
-measure(const struct table *t, size_t first, size_t end, unsigned *widths)
+measure(const struct text_table *t, size_t first, size_t end, unsigned *widths)
 {
 	for (unsigned c = 0; c < t->n_columns; c++)
 		widths[c] = text_width(t->columns[c].head);
@@ -166,16 +170,17 @@ sum_of(const unsigned *widths, unsigned n)
 
 /* Make one column narrower. False: none can be. */
 static bool
-make_narrower(const struct table *t, unsigned *widths)
+make_narrower(const struct text_table *t, unsigned *widths)
 {
-	unsigned widest = TABLE_COLUMNS_MAX;
+	unsigned widest = TEXT_TABLE_COLUMNS_MAX;
 
 	for (unsigned c = 0; c < t->n_columns; c++)
 		if (t->columns[c].kind == COLUMN_TEXT &&
-		    widths[c] > TABLE_NARROW &&
-		    (widest == TABLE_COLUMNS_MAX || widths[c] > widths[widest]))
+		    widths[c] > TEXT_TABLE_NARROW &&
+		    (widest == TEXT_TABLE_COLUMNS_MAX ||
+			widths[c] > widths[widest]))
 			widest = c;
-	if (widest == TABLE_COLUMNS_MAX)
+	if (widest == TEXT_TABLE_COLUMNS_MAX)
 		return false;
 	widths[widest]--;
 	return true;
@@ -183,16 +188,16 @@ make_narrower(const struct table *t, unsigned *widths)
 
 /* Leave out one column. False: all that are left are needed. */
 static bool
-leave_out(const struct table *t, unsigned *widths)
+leave_out(const struct text_table *t, unsigned *widths)
 {
-	unsigned last = TABLE_COLUMNS_MAX;
+	unsigned last = TEXT_TABLE_COLUMNS_MAX;
 
 	for (unsigned c = 0; c < t->n_columns; c++)
 		if (t->columns[c].rank > 0 && widths[c] > 0 &&
-		    (last == TABLE_COLUMNS_MAX ||
+		    (last == TEXT_TABLE_COLUMNS_MAX ||
 			t->columns[c].rank > t->columns[last].rank))
 			last = c;
-	if (last == TABLE_COLUMNS_MAX)
+	if (last == TEXT_TABLE_COLUMNS_MAX)
 		return false;
 	widths[last] = 0;
 	return true;
@@ -200,10 +205,10 @@ leave_out(const struct table *t, unsigned *widths)
 
 /* Widths that fit; 0: the column is left out. */
 static void
-fit(const struct table *t, const struct terminal *to, size_t first, size_t end,
-    unsigned *widths)
+fit(const struct text_table *t, const struct terminal *to, size_t first,
+    size_t end, unsigned *widths)
 {
-	unsigned full[TABLE_COLUMNS_MAX];
+	unsigned full[TEXT_TABLE_COLUMNS_MAX];
 
 	measure(t, first, end, full);
 	memcpy(widths, full, sizeof(full));
@@ -250,7 +255,7 @@ put_cell(const struct terminal *to, enum tone tone, const char *text,
 
 /* Print the cells at ROW; NULL: the heads. */
 static void
-put_row(const struct table *t, const struct terminal *to,
+put_row(const struct text_table *t, const struct terminal *to,
     const unsigned *widths, const struct table_cell *row)
 {
 	unsigned last = 0;
@@ -272,11 +277,11 @@ put_row(const struct table *t, const struct terminal *to,
 }
 
 void
-table_print(
-    const struct table *t, const struct terminal *to, size_t first, size_t most)
+text_table_print(const struct text_table *t, const struct terminal *to,
+    size_t first, size_t most)
 {
-	const size_t n = table_rows(t);
-	unsigned widths[TABLE_COLUMNS_MAX];
+	const size_t n = text_table_rows(t);
+	unsigned widths[TEXT_TABLE_COLUMNS_MAX];
 	size_t end;
 
 	first = first < n ? first : n;
