@@ -27,7 +27,7 @@ vector_metadata(const char *name)
 	struct buf b = { 0 };
 
 	for (size_t at = GREETING, used; at < all.n; at += used) {
-		struct message m;
+		struct tracecmd_message m;
 
 		MUST(message_parse(&m, all.p + at, all.n - at, &used) == OK);
 		if (m.number == MESSAGE_SEND_DATA)

@@ -24,7 +24,8 @@ static const uint32_t fixed_size[MESSAGE_NUMBERS] = {
 };
 
 enum status
-message_parse(struct message *out, const uint8_t *p, size_t n, size_t *used)
+message_parse(
+    struct tracecmd_message *out, const uint8_t *p, size_t n, size_t *used)
 {
 	struct reader r = reader_over(p, n);
 	const uint32_t size = reader_u32(&r), number = reader_u32(&r),
@@ -41,7 +42,7 @@ message_parse(struct message *out, const uint8_t *p, size_t n, size_t *used)
 		return E_PROTOCOL;
 	if (n < size)
 		return E_MORE;
-	*out = (struct message){ .number = (enum message_number)number,
+	*out = (struct tracecmd_message){ .number = (enum message_number)number,
 		.fixed = { (const char *)p + MESSAGE_HEADER, fixed },
 		.data = { (const char *)p + MESSAGE_HEADER + fixed,
 		    size - MESSAGE_HEADER - fixed } };
@@ -52,7 +53,7 @@ message_parse(struct message *out, const uint8_t *p, size_t n, size_t *used)
 /* The fixed part. Fields that an older peer does not send are zero, those that
  * a newer one adds are ignored. */
 static struct reader
-fixed_part(const struct message *m, uint8_t fields[SYNC_BYTES * 4])
+fixed_part(const struct tracecmd_message *m, uint8_t fields[SYNC_BYTES * 4])
 {
 	const size_t n = fixed_size[m->number];
 
@@ -77,7 +78,8 @@ next_string(struct span *s, const char **out)
 }
 
 enum status
-message_tinit_decode(struct message_tinit *out, const struct message *m)
+message_tinit_decode(
+    struct message_tinit *out, const struct tracecmd_message *m)
 {
 	uint8_t fields[SYNC_BYTES * 4];
 	struct reader r = fixed_part(m, fields);
@@ -106,7 +108,7 @@ message_tinit_decode(struct message_tinit *out, const struct message *m)
 }
 
 enum status
-message_resp_decode(struct message_resp *out, const struct message *m)
+message_resp_decode(struct message_resp *out, const struct tracecmd_message *m)
 {
 	uint8_t fields[SYNC_BYTES * 4];
 	struct reader r = fixed_part(m, fields);

@@ -41,7 +41,7 @@ enum message_number {
 };
 
 /* Borrows the bytes that were parsed. */
-struct message {
+struct tracecmd_message {
 	enum message_number number;
 	struct span fixed, data;
 };
@@ -49,8 +49,8 @@ struct message {
 /* Parses the message at the beginning of the N bytes at P. E_MORE: it is not
  * whole. E_MALFORMED: its lengths are impossible. E_PROTOCOL: its number is not
  * known. *USED: its size. */
-enum status message_parse(
-    struct message *out, const uint8_t *p, size_t n, size_t *used) MUST_CHECK;
+enum status message_parse(struct tracecmd_message *out, const uint8_t *p,
+    size_t n, size_t *used) MUST_CHECK;
 
 /* TINIT: what a recorder has. */
 struct message_tinit {
@@ -60,7 +60,7 @@ struct message_tinit {
 };
 
 enum status message_tinit_decode(
-    struct message_tinit *out, const struct message *m) MUST_CHECK;
+    struct message_tinit *out, const struct tracecmd_message *m) MUST_CHECK;
 
 /* TRACE_RESP: what an agent has. */
 struct message_resp {
@@ -74,7 +74,7 @@ struct message_resp {
 #define MESSAGE_FLAG_FIFO 1
 
 enum status message_resp_decode(
-    struct message_resp *out, const struct message *m) MUST_CHECK;
+    struct message_resp *out, const struct tracecmd_message *m) MUST_CHECK;
 
 /* Each appends a message to OUT. */
 void message_put(struct buf *out, enum message_number number);

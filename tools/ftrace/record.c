@@ -180,7 +180,7 @@ check_end(struct guest *g)
 }
 
 static enum status
-on_resp(struct guest *g, const struct message *m)
+on_resp(struct guest *g, const struct tracecmd_message *m)
 {
 	enum status st = message_resp_decode(&g->resp, m);
 
@@ -233,7 +233,7 @@ begin_pages(struct guest *g)
 }
 
 static enum status
-take_metadata(struct guest *g, const struct message *m)
+take_metadata(struct guest *g, const struct tracecmd_message *m)
 {
 	enum status st = OK;
 
@@ -246,7 +246,7 @@ take_metadata(struct guest *g, const struct message *m)
 }
 
 static enum status
-on_message(struct guest *g, const struct message *m)
+on_message(struct guest *g, const struct tracecmd_message *m)
 {
 	if (g->state == GUEST_ASKING && m->number == MESSAGE_TRACE_RESP)
 		return on_resp(g, m);
@@ -266,7 +266,7 @@ static void
 on_control(struct guest *g, const uint8_t *p, size_t n)
 {
 	enum status st = OK;
-	struct message m;
+	struct tracecmd_message m;
 	size_t used;
 
 	buf_bytes(&g->in, p, n);

@@ -146,7 +146,7 @@ on_v1_option(struct recorder_dialog *d)
 }
 
 static enum status
-on_tinit(struct recorder_dialog *d, const struct message *m)
+on_tinit(struct recorder_dialog *d, const struct tracecmd_message *m)
 {
 	uint16_t ports[MESSAGE_CPUS_MAX];
 	struct message_tinit tinit;
@@ -174,7 +174,7 @@ on_tinit(struct recorder_dialog *d, const struct message *m)
 
 /* Answers an unknown or unexpected message. */
 static enum status
-not_supported(struct recorder_dialog *d, const struct message *m)
+not_supported(struct recorder_dialog *d, const struct tracecmd_message *m)
 {
 	if (m->number == MESSAGE_NOT_SUPP)
 		return OK;
@@ -184,7 +184,7 @@ not_supported(struct recorder_dialog *d, const struct message *m)
 }
 
 static enum status
-on_message(struct recorder_dialog *d, const struct message *m)
+on_message(struct recorder_dialog *d, const struct tracecmd_message *m)
 {
 	enum status st = OK;
 
@@ -228,7 +228,7 @@ take_string(struct recorder_dialog *d)
 static enum status
 take_message(struct recorder_dialog *d)
 {
-	struct message m;
+	struct tracecmd_message m;
 	size_t used;
 	enum status st = message_parse(
 	    &m, buf_data(&d->in), buf_len(&d->in), &used);

@@ -313,7 +313,7 @@ resp_find(struct resp_finder *f, const uint8_t *p, size_t n,
     struct message_resp *out, size_t *at, size_t *size)
 {
 	enum status st = OK;
-	struct message m;
+	struct tracecmd_message m;
 
 	if (f->is_done)
 		return E_REFUSED;
