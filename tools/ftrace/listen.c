@@ -40,7 +40,7 @@ struct listening {
 	const char *log, *pid_file, *bind; /* NULL: none */
 	bool is_daemon, has_no_file;
 	unsigned verbosity;
-	struct live_config live;
+	struct live_options live;
 
 	struct loop loop;
 	struct listener *listener;

@@ -46,7 +46,7 @@ struct item {
 };
 
 struct live {
-	struct live_config *config;
+	struct live_options *config;
 	struct event_base *base;
 	const char *peer;
 	uint32_t page_size, n_cpus;
@@ -672,7 +672,7 @@ static enum status
 open_client(struct live *l)
 {
 	const char *port = strrchr(l->peer, ':');
-	const struct live_config *c = l->config;
+	const struct live_options *c = l->config;
 	const struct client_config config = {
 		.url = c->url,
 		.addresses = c->addresses,
@@ -719,7 +719,7 @@ allocate(struct live *l)
 }
 
 enum status
-live_create(struct live **out, struct live_config *config,
+live_create(struct live **out, struct live_options *config,
     struct event_base *base, const struct live_about *about)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -754,7 +754,7 @@ live_create(struct live **out, struct live_config *config,
 enum status
 live_take_relay(const struct option_row *r, void *to, const char *arg)
 {
-	struct live_config *c = to;
+	struct live_options *c = to;
 	const char *why;
 
 	(void)r;
@@ -763,7 +763,7 @@ live_take_relay(const struct option_row *r, void *to, const char *arg)
 }
 
 enum status
-live_resolve(struct live_config *c)
+live_resolve(struct live_options *c)
 {
 	const char *why;
 

@@ -46,7 +46,7 @@
 struct event_base;
 struct live;
 
-struct live_config {
+struct live_options {
 	bool is_on; /* --relay */
 	struct url url;
 	struct url_address addresses[URL_ADDRESSES]; /* of the relay's host */
@@ -57,14 +57,14 @@ struct live_config {
 	uint64_t queued;  /* bytes waiting for the relay, of all recorders */
 };
 
-/* A kind of option: the URL of a relay (struct live_config). */
+/* A kind of option: the URL of a relay (struct live_options). */
 enum status live_take_relay(
     const struct option_row *r, void *to, const char *arg) MUST_CHECK;
 #define RELAY_URL(field) \
-	.take = live_take_relay, .at = OPTION_PLACE(field, struct live_config)
+	.take = live_take_relay, .at = OPTION_PLACE(field, struct live_options)
 
 /* Resolves the relay's host, once, if C is on. Failures are logged. */
-enum status live_resolve(struct live_config *c) MUST_CHECK;
+enum status live_resolve(struct live_options *c) MUST_CHECK;
 
 struct live_about {
 	const char *name; /* HOST:PORT; borrowed until live_destroy() */
@@ -75,7 +75,7 @@ struct live_about {
 };
 
 /* Call it once the metadata is whole. Failures are logged. */
-enum status live_create(struct live **out, struct live_config *config,
+enum status live_create(struct live **out, struct live_options *config,
     struct event_base *base, const struct live_about *about) MUST_CHECK;
 /* Whole pages of one CPU, in the order in which they were sent. SIZE is a
  * multiple of the page size. Never blocks; what the relay does not take is

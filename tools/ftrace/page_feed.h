@@ -42,7 +42,7 @@ struct page_feed_config {
 	bool is_datagrams; /* each is a page; otherwise a stream */
 	bool is_end;	   /* no more metadata comes */
 	uint32_t page_size_max;
-	struct live_config *live; /* NULL: it is not live */
+	struct live_options *live; /* NULL: it is not live */
 	struct event_base *base;
 	/* May it use this much memory beside what it has? */
 	bool (*may_use)(void *arg, uint64_t bytes);

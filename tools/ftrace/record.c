@@ -77,7 +77,7 @@ struct record_command {
 	const char *words[RECORD_WORDS_MAX]; /* of the agent's "record" */
 	unsigned n_words;
 	bool has_no_file;
-	struct live_config live;
+	struct live_options live;
 	uint64_t duration_ns;
 
 	struct loop loop;

@@ -51,7 +51,7 @@ struct recorders {
 	struct loop *loop;
 	struct recordings recordings;
 	struct background *finishing; /* joins files */
-	struct live_config *live;     /* NULL: files only */
+	struct live_options *live;    /* NULL: files only */
 	const char *bind_host;
 	uint16_t port_first, port_last;
 	bool is_ending;
