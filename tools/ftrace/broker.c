@@ -29,7 +29,7 @@
 #include "tools/ftrace/connect.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
-#include "tools/ftrace/listener.h"
+#include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/loop.h"
 #include "tools/ftrace/token.h"
 
@@ -532,7 +532,7 @@ static const struct option_table table = { COMMAND_TABLE("broker",
 static int
 serve(struct broker *b)
 {
-	struct listener *listener = NULL;
+	struct tcp_port *tcp_port = NULL;
 	struct event *hangup = NULL;
 	enum status st = loop_create(&b->loop);
 
@@ -546,10 +546,10 @@ serve(struct broker *b)
 	if (st == OK)
 		st = loop_catch_signals(&b->loop, NULL, NULL);
 	if (st == OK)
-		st = listener_create(&listener, b->loop.base, b->bind,
+		st = tcp_port_create(&tcp_port, b->loop.base, b->bind,
 		    (uint16_t)b->port, on_accepted, b);
 	if (st == OK) {
-		log_notice("listening on port %u", listener_port(listener));
+		log_notice("listening on port %u", tcp_port_number(tcp_port));
 		(void)event_base_dispatch(b->loop.base);
 	}
 	while (b->n_direct > 0)
@@ -557,7 +557,7 @@ serve(struct broker *b)
 	token_list_free(&b->guests);
 	while (!list_empty(&b->peers))
 		destroy_peer(list_first(&b->peers, struct peer, node));
-	listener_destroy(listener);
+	tcp_port_destroy(tcp_port);
 	if (hangup != NULL)
 		event_free(hangup);
 	loop_destroy(&b->loop);

@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "tools/ftrace/listener.h"
+#include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/loop.h"
 #include "tools/ftrace/page_feed.h"
 

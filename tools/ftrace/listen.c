@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/command.h"
-#include "tools/ftrace/listener.h"
+#include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/loop.h"
 #include "tools/ftrace/recorder.h"
@@ -43,7 +43,7 @@ struct listening {
 	struct live_options live;
 
 	struct loop loop;
-	struct listener *listener;
+	struct tcp_port *tcp_port;
 	struct recorders recorders;
 	int dir_fd;
 	bool is_ending, has_stock_pid;
@@ -124,8 +124,8 @@ on_stop(evutil_socket_t number, short what, void *arg)
 	if (l->is_ending)
 		_exit(128 + (int)number);
 	l->is_ending = true;
-	listener_destroy(l->listener);
-	l->listener = NULL;
+	tcp_port_destroy(l->tcp_port);
+	l->tcp_port = NULL;
 	recorders_end(&l->recorders);
 	on_gone(l);
 }
@@ -198,7 +198,7 @@ start(struct listening *l)
 	if (st == OK)
 		st = loop_catch_signals(&l->loop, on_stop, l);
 	if (st == OK)
-		st = listener_create(&l->listener, l->loop.base, l->bind,
+		st = tcp_port_create(&l->tcp_port, l->loop.base, l->bind,
 		    (uint16_t)l->port, recorder_accept, r);
 	if (st == OK && l->pid_file != NULL)
 		st = write_pid(l->pid_file, LOG_ERROR);
@@ -209,7 +209,7 @@ start(struct listening *l)
 	if (st == OK) {
 		log_open_journal();
 		log_notice("listening on port %u, %s%s",
-		    listener_port(l->listener),
+		    tcp_port_number(l->tcp_port),
 		    l->has_no_file ? "without files" : "files in ",
 		    l->has_no_file ? "" : l->directory);
 	}
@@ -219,7 +219,7 @@ start(struct listening *l)
 static void
 finish(struct listening *l)
 {
-	listener_destroy(l->listener);
+	tcp_port_destroy(l->tcp_port);
 	/* A name that is found may still begin to finish a file. */
 	background_destroy(l->loop.names);
 	l->loop.names = NULL;

@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
-#include "tools/ftrace/listener.h"
+#include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/loop.h"
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
@@ -23,7 +23,7 @@ struct local_port {
 	struct reach *reach;
 	uint32_t stream;
 	uint16_t port; /* the agent's */
-	struct listener *listener;
+	struct tcp_port *tcp_port;
 	bool is_used; /* each can be used once, like the agent's own */
 };
 
@@ -46,8 +46,8 @@ end_session(void *arg)
 
 	streams_reset(&r->streams);
 	for (uint32_t i = 0; i < r->n_ports; i++) {
-		listener_destroy(r->ports[i].listener);
-		r->ports[i].listener = NULL;
+		tcp_port_destroy(r->ports[i].tcp_port);
+		r->ports[i].tcp_port = NULL;
 	}
 	r->n_ports = 0;
 	if (r->waiting_fd >= 0)
@@ -88,12 +88,12 @@ add_port(struct reach *r, uint16_t *port)
 	*d = (struct local_port){
 		.reach = r, .stream = r->n_ports + 1, .port = *port
 	};
-	st = listener_create(
-	    &d->listener, r->loop.base, r->bind, 0, on_local_connection, d);
+	st = tcp_port_create(
+	    &d->tcp_port, r->loop.base, r->bind, 0, on_local_connection, d);
 	if (st != OK)
 		return st;
 	r->n_ports++;
-	*port = listener_port(d->listener);
+	*port = tcp_port_number(d->tcp_port);
 	return OK;
 }
 
@@ -239,7 +239,7 @@ int
 command_reach(int argc, char **argv)
 {
 	static struct reach r;
-	struct listener *listener = NULL;
+	struct tcp_port *tcp_port = NULL;
 	struct option_words words;
 	enum status st;
 	int status;
@@ -257,14 +257,14 @@ command_reach(int argc, char **argv)
 	r.name = argv[words.first];
 	st = command_start(&r.loop, r.token, r.token_file, NULL, NULL);
 	if (st == OK)
-		st = listener_create(&listener, r.loop.base, r.bind,
+		st = tcp_port_create(&tcp_port, r.loop.base, r.bind,
 		    (uint16_t)r.port, on_controller, &r);
 	if (st == OK) {
-		log_notice("listening on port %u", listener_port(listener));
+		log_notice("listening on port %u", tcp_port_number(tcp_port));
 		(void)event_base_dispatch(r.loop.base);
 	}
 	end_session(&r);
-	listener_destroy(listener);
+	tcp_port_destroy(tcp_port);
 	loop_destroy(&r.loop);
 	return st == OK ? 0 : 1;
 }

@@ -16,7 +16,7 @@
 #include "common/log.h"
 #include "tools/client/tcp_options.h"
 #include "tools/ftrace/data_sockets.h"
-#include "tools/ftrace/listener.h"
+#include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/loop.h"
 #include "tools/ftrace/page_feed.h"
 #include "tools/ftrace/recorder_dialog.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Addresses of peers, and the sockets that they connect to. Any thread, except
- * for address_text() and struct listener. */
-#ifndef TOOLS_FTRACE_LISTENER_H
-#define TOOLS_FTRACE_LISTENER_H
+ * for address_text() and struct tcp_port. */
+#ifndef TOOLS_FTRACE_TCP_PORT_H
+#define TOOLS_FTRACE_TCP_PORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,15 +31,15 @@ int address_bind(const char *host, uint16_t port, int type);
 /* A port that accepts connections. libevent; the loop's thread. */
 
 struct event_base;
-struct listener;
+struct tcp_port;
 
 /* HOST NULL: all addresses; PORT 0: any. ACCEPTED gets each connection,
  * non-blocking. Failures are logged. */
-enum status listener_create(struct listener **out, struct event_base *base,
+enum status tcp_port_create(struct tcp_port **out, struct event_base *base,
     const char *host, uint16_t port,
     void (*accepted)(void *arg, int take_fd, const struct sockaddr *peer),
     void *arg) MUST_CHECK;
-void listener_destroy(struct listener *l); /* NULL is fine */
-uint16_t listener_port(const struct listener *l);
+void tcp_port_destroy(struct tcp_port *l); /* NULL is fine */
+uint16_t tcp_port_number(const struct tcp_port *l);
 
 #endif

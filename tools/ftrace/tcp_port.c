@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/ftrace/listener.h"
+#include "tools/ftrace/tcp_port.h"
 
 #include <assert.h>
 #include <arpa/inet.h>
@@ -153,7 +153,7 @@ address_bind(const char *host, uint16_t port, int type)
 /* The pause when descriptors are used up. */
 #define PAUSE_MS 100
 
-struct listener {
+struct tcp_port {
 	int fd;
 	struct event *event, *resume;
 	uint64_t last_log;
@@ -164,7 +164,7 @@ struct listener {
 static void
 on_resume(evutil_socket_t fd, short what, void *arg)
 {
-	struct listener *l = arg;
+	struct tcp_port *l = arg;
 
 	(void)fd;
 	(void)what;
@@ -173,7 +173,7 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 
 /* False: none waits, or none can be accepted now. */
 static bool
-accept_one(struct listener *l)
+accept_one(struct tcp_port *l)
 {
 	struct sockaddr_storage peer = { 0 };
 	socklen_t len = sizeof(peer);
@@ -206,12 +206,12 @@ on_connection(evutil_socket_t fd, short what, void *arg)
 }
 
 enum status
-listener_create(struct listener **out, struct event_base *base,
+tcp_port_create(struct tcp_port **out, struct event_base *base,
     const char *host, uint16_t port,
     void (*accepted)(void *arg, int take_fd, const struct sockaddr *peer),
     void *arg)
 {
-	struct listener *l = calloc(1, sizeof(*l));
+	struct tcp_port *l = calloc(1, sizeof(*l));
 
 	*out = NULL;
 	if (l == NULL)
@@ -231,12 +231,12 @@ listener_create(struct listener **out, struct event_base *base,
 	*out = l;
 	return OK;
 fail:
-	listener_destroy(l);
+	tcp_port_destroy(l);
 	return E_IO;
 }
 
 void
-listener_destroy(struct listener *l)
+tcp_port_destroy(struct tcp_port *l)
 {
 	if (l == NULL)
 		return;
@@ -250,7 +250,7 @@ listener_destroy(struct listener *l)
 }
 
 uint16_t
-listener_port(const struct listener *l)
+tcp_port_number(const struct tcp_port *l)
 {
 	struct sockaddr_storage a = { 0 };
 	socklen_t n = sizeof(a);
