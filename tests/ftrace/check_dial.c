@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "tests/lib/unit.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 
 #define DIALS 40
 
@@ -81,7 +81,7 @@ wait_for_askers(unsigned n)
 	pthread_mutex_unlock(&lock);
 }
 
-static struct loop loop;
+static struct command_loop loop;
 static int listening;
 static unsigned told;
 static int connected;
@@ -102,14 +102,14 @@ set_up(void)
 	ck_assert_int_eq(listen(listening, DIALS), 0);
 	ck_assert_int_eq(
 	    getsockname(listening, (struct sockaddr *)&found, &n), 0);
-	ck_assert_int_eq(loop_create(&loop), OK);
+	ck_assert_int_eq(command_loop_create(&loop), OK);
 }
 
 static void
 tear_down(void)
 {
 	set_answers(true);
-	loop_destroy(&loop);
+	command_loop_destroy(&loop);
 	close(listening);
 }
 
@@ -167,8 +167,8 @@ TEST(who_gives_up_neither_waits_nor_leaks)
 	ck_assert_uint_lt(clock_now_ns() - began, 10 * NS_PER_S);
 	ck_assert_uint_eq(descriptors(), before);
 	set_answers(true);
-	run_until(&freed, LOOP_LOOKUPS);
-	ck_assert_uint_eq(asked, LOOP_LOOKUPS);
+	run_until(&freed, COMMAND_LOOP_LOOKUPS);
+	ck_assert_uint_eq(asked, COMMAND_LOOP_LOOKUPS);
 	ck_assert_uint_eq(told, 0);
 	tear_down();
 }
@@ -195,7 +195,7 @@ TEST(many_at_once)
 	set_up();
 	for (unsigned i = 0; i < DIALS; i++)
 		begin(&d);
-	wait_for_askers(LOOP_LOOKUPS);
+	wait_for_askers(COMMAND_LOOP_LOOKUPS);
 	set_answers(true);
 	run_until(&told, DIALS);
 	ck_assert_int_ge(connected, 0);

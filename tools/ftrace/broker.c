@@ -30,7 +30,7 @@
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/tcp_port.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/token.h"
 
 /* The most connections. Beyond it the oldest that has not identified itself is
@@ -42,7 +42,7 @@
 struct direct_guest;
 
 struct broker {
-	struct loop loop;
+	struct command_loop loop;
 	struct list peers;
 	unsigned n;
 	char token[TOKEN_BYTES];
@@ -534,17 +534,17 @@ serve(struct broker *b)
 {
 	struct tcp_port *tcp_port = NULL;
 	struct event *hangup = NULL;
-	enum status st = loop_create(&b->loop);
+	enum status st = command_loop_create(&b->loop);
 
 	if (st == OK)
 		st = read_lists(b);
 	if (st == OK) {
-		hangup = loop_watch(
+		hangup = command_loop_watch(
 		    b->loop.base, SIGHUP, EV_SIGNAL | EV_PERSIST, on_hangup, b);
 		st = hangup == NULL ? E_NOMEM : OK;
 	}
 	if (st == OK)
-		st = loop_catch_signals(&b->loop, NULL, NULL);
+		st = command_loop_catch_signals(&b->loop, NULL, NULL);
 	if (st == OK)
 		st = tcp_port_create(&tcp_port, b->loop.base, b->bind,
 		    (uint16_t)b->port, on_accepted, b);
@@ -560,7 +560,7 @@ serve(struct broker *b)
 	tcp_port_destroy(tcp_port);
 	if (hangup != NULL)
 		event_free(hangup);
-	loop_destroy(&b->loop);
+	command_loop_destroy(&b->loop);
 	return st == OK ? 0 : 1;
 }
 

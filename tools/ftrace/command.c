@@ -46,7 +46,7 @@ command_parse_names(const struct option_table *t, void *options, int argc,
 }
 
 enum status
-command_start(struct loop *loop, char token[TOKEN_BYTES],
+command_start(struct command_loop *loop, char token[TOKEN_BYTES],
     const char *token_file, event_callback_fn stop, void *arg)
 {
 	enum status st = token_read(token, token_file);
@@ -54,9 +54,9 @@ command_start(struct loop *loop, char token[TOKEN_BYTES],
 	log_set_level(LOG_NOTICE);
 	(void)command_raise_descriptors();
 	if (st == OK)
-		st = loop_create(loop);
+		st = command_loop_create(loop);
 	if (st == OK)
-		st = loop_catch_signals(loop, stop, arg);
+		st = command_loop_catch_signals(loop, stop, arg);
 	return st;
 }
 

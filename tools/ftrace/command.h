@@ -8,7 +8,7 @@
 
 #include "common/compiler.h"
 #include "common/option.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/token.h"
 
 #define EXIT_USAGE 2
@@ -45,8 +45,8 @@ int command_parse_names(const struct option_table *t, void *options, int argc,
     struct option_words *words) MUST_CHECK;
 
 /* Reads the token and starts the loop of a command that uses a broker; STOP as
- * for loop_catch_signals(). Failures are logged. */
-enum status command_start(struct loop *loop, char token[TOKEN_BYTES],
+ * for command_loop_catch_signals(). Failures are logged. */
+enum status command_start(struct command_loop *loop, char token[TOKEN_BYTES],
     const char *token_file, event_callback_fn stop, void *arg) MUST_CHECK;
 
 /* A kind of option: HOST:PORT (const char *). */

@@ -12,7 +12,7 @@
 #include "common/log.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
 
@@ -119,7 +119,7 @@ retry_later(struct agent_end *a)
 	end_session(a);
 	link_destroy(a->streams.link);
 	a->streams.link = NULL;
-	loop_set_timer(a->retry, a->pause_s * NS_PER_S);
+	command_loop_set_timer(a->retry, a->pause_s * NS_PER_S);
 	a->pause_s = a->pause_s * 2 < RETRY_LAST_S ? a->pause_s * 2
 						   : RETRY_LAST_S;
 }
@@ -262,7 +262,7 @@ command_connect(int argc, char **argv)
 					_SC_NPROCESSORS_CONF),
 				    .open = open_link,
 				    .arg = &c } };
-	struct loop loop = { 0 };
+	struct command_loop loop = { 0 };
 	struct agent_end *end = NULL;
 	struct option_words words;
 	const int status = command_parse_names(&table, &c, argc, argv,
@@ -279,6 +279,6 @@ command_connect(int argc, char **argv)
 	if (st == OK)
 		(void)event_base_dispatch(loop.base);
 	agent_end_destroy(end);
-	loop_destroy(&loop);
+	command_loop_destroy(&loop);
 	return st == OK ? 0 : 1;
 }

@@ -20,7 +20,7 @@ struct agent_end;
 
 /* All is borrowed. */
 struct agent_end_config {
-	struct loop *loop;
+	struct command_loop *loop;
 	const char *name, *token;
 	const char *agent; /* HOST:PORT */
 	unsigned cpus;	   /* reported to the broker; 0: not known */

@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/ftrace/tcp_port.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/page_feed.h"
 
 /* The bytes of one read, and those read from a socket in one cycle of the
@@ -187,7 +187,7 @@ watch(struct data_socket *s, event_callback_fn on_ready)
 {
 	if (s->event != NULL)
 		event_free(s->event);
-	s->event = loop_watch(
+	s->event = command_loop_watch(
 	    s->all->config.base, s->fd, EV_READ | EV_PERSIST, on_ready, s);
 	return s->event != NULL ? OK : E_NOMEM;
 }

@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/client/tcp_options.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 
 #define DIAL_HOST_SIZE 256
 #define DIAL_PORT_SIZE 32
@@ -32,7 +32,7 @@ struct dial_query {
 };
 
 struct dial {
-	struct loop *loop;
+	struct command_loop *loop;
 	char address[DIAL_HOST_SIZE + DIAL_PORT_SIZE];
 	void (*done)(void *arg, int take_fd);
 	void *arg;
@@ -106,7 +106,8 @@ part_of_time(const struct dial *d)
 
 	for (const struct addrinfo *at = d->at; at != NULL; at = at->ai_next)
 		n++;
-	return loop_timeval((now < d->until_ns ? d->until_ns - now : 1000) / n);
+	return command_loop_timeval(
+	    (now < d->until_ns ? d->until_ns - now : 1000) / n);
 }
 
 /* Tries the next address; errno has the failure of the last one. */
@@ -237,7 +238,7 @@ begin_dial(struct dial *d)
 	struct dial_query *q = d->query;
 
 	look_up(q, AI_NUMERICHOST);
-	loop_set_timer(
+	command_loop_set_timer(
 	    d->event, q->err != EAI_NONAME ? 0 : DIAL_MS * NS_PER_MS);
 	if (q->err != EAI_NONAME)
 		return;
@@ -248,7 +249,7 @@ begin_dial(struct dial *d)
 }
 
 enum status
-dial_create(struct dial **out, struct loop *loop, const char *address,
+dial_create(struct dial **out, struct command_loop *loop, const char *address,
     void (*done_fn)(void *arg, int take_fd), void *arg)
 {
 	struct dial *d = calloc(1, sizeof(*d));

@@ -15,7 +15,7 @@
 /* The limit for the lookup and all addresses together. */
 #define DIAL_MS 10000
 struct dial;
-struct loop;
+struct command_loop;
 
 /* HOST:PORT; an IPv6 address may be in brackets. */
 bool dial_is_address(const char *s);
@@ -23,7 +23,7 @@ bool dial_is_address(const char *s);
 /* Connects to ADDRESS, which dial_is_address() accepts. DONE gets the connected
  * socket, or -1 after the reason was logged; the dial no longer exists then.
  * The loop calls it, never dial_create(). */
-enum status dial_create(struct dial **out, struct loop *loop,
+enum status dial_create(struct dial **out, struct command_loop *loop,
     const char *address, void (*done)(void *arg, int take_fd),
     void *arg) MUST_CHECK;
 /* Cancels: DONE is not called. NULL is fine. */

@@ -16,7 +16,7 @@
 #include "common/clock.h"
 #include "common/reader.h"
 #include "tools/ftrace/dial.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 
 #define FRAME_HEADER 9
 
@@ -146,13 +146,14 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 static void
 use_connection(struct link *l, int take_fd)
 {
-	const struct timeval stall = loop_timeval(LINK_STALL_S * NS_PER_S);
+	const struct timeval stall = command_loop_timeval(
+	    LINK_STALL_S * NS_PER_S);
 
 	assert(take_fd >= 0 && !link_is_connected(l));
 	(void)bufferevent_setfd(l->bev, take_fd);
 	(void)bufferevent_set_timeouts(l->bev, NULL, &stall);
 	(void)bufferevent_enable(l->bev, EV_READ | EV_WRITE);
-	loop_set_timer(l->deadline, LINK_HELLO_S * NS_PER_S);
+	command_loop_set_timer(l->deadline, LINK_HELLO_S * NS_PER_S);
 }
 
 static struct link *
@@ -208,7 +209,7 @@ on_link_dialled(void *arg, int take_fd)
 }
 
 enum status
-link_dial(struct link **out, struct loop *loop, const char *address,
+link_dial(struct link **out, struct command_loop *loop, const char *address,
     const struct link_ops *ops, void *arg)
 {
 	struct link *l = make_link(loop->base, ops, arg);
@@ -247,7 +248,8 @@ link_finish(struct link *l)
 	l->is_finishing = true;
 	(void)bufferevent_disable(l->bev, EV_READ);
 	bufferevent_setwatermark(l->bev, EV_WRITE, 0, 0);
-	loop_set_timer(l->deadline, is_sent ? 0 : LINK_HELLO_S * NS_PER_S);
+	command_loop_set_timer(
+	    l->deadline, is_sent ? 0 : LINK_HELLO_S * NS_PER_S);
 }
 
 bool
@@ -293,7 +295,7 @@ link_frame(struct link *l, enum frame_kind kind, uint32_t stream, const void *p,
 	/* Too many replies wait. End soon; the caller continues for now. */
 	if (evbuffer_get_length(bufferevent_get_output(l->bev)) + n >
 	    LINK_WAITING_LAST) {
-		loop_set_timer(l->deadline, 0);
+		command_loop_set_timer(l->deadline, 0);
 		return;
 	}
 	memcpy(header, &size, sizeof(size));

@@ -49,7 +49,7 @@ enum frame_kind {
 struct bufferevent;
 struct event_base;
 struct link;
-struct loop;
+struct command_loop;
 
 /* Each may destroy the link, and then returns at once. */
 struct link_ops {
@@ -67,8 +67,8 @@ enum status link_create(struct link **out, struct event_base *base, int take_fd,
     const struct link_ops *ops, void *arg) MUST_CHECK;
 /* Connects to ADDRESS (dial_create()); what is sent before that waits. If the
  * connection fails, which is logged, or the line is late, ended() is called. */
-enum status link_dial(struct link **out, struct loop *loop, const char *address,
-    const struct link_ops *ops, void *arg) MUST_CHECK;
+enum status link_dial(struct link **out, struct command_loop *loop,
+    const char *address, const struct link_ops *ops, void *arg) MUST_CHECK;
 /* Waiting bytes are not sent. NULL is fine. */
 void link_destroy(struct link *l);
 /* Stops reading; calls ended() when all is sent, at the latest after

@@ -8,11 +8,11 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/link.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/token.h"
 
 struct listing {
-	struct loop loop;
+	struct command_loop loop;
 	struct link *link;
 	const char *broker, *token_file;
 	bool is_good; /* the broker has answered "ok" */
@@ -77,6 +77,6 @@ command_list(int argc, char **argv)
 		(void)event_base_dispatch(l.loop.base);
 	}
 	link_destroy(l.link);
-	loop_destroy(&l.loop);
+	command_loop_destroy(&l.loop);
 	return !l.is_good;
 }

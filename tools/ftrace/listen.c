@@ -15,7 +15,7 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/live.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/recorder.h"
 
 /* After the relay's ports, 5340 to 5344. */
@@ -42,7 +42,7 @@ struct listening {
 	unsigned verbosity;
 	struct live_options live;
 
-	struct loop loop;
+	struct command_loop loop;
 	struct tcp_port *tcp_port;
 	struct recorders recorders;
 	int dir_fd;
@@ -179,7 +179,7 @@ start(struct listening *l)
 {
 	const uint64_t fds = command_raise_descriptors();
 	struct recorders *r = &l->recorders;
-	enum status st = loop_create(&l->loop);
+	enum status st = command_loop_create(&l->loop);
 
 	*r = (struct recorders){ .loop = &l->loop,
 		.recordings = { .dir_fd = l->dir_fd, .prefix = l->prefix },
@@ -196,7 +196,7 @@ start(struct listening *l)
 		st = background_create(
 		    &r->finishing, l->loop.base, FINISH_THREADS);
 	if (st == OK)
-		st = loop_catch_signals(&l->loop, on_stop, l);
+		st = command_loop_catch_signals(&l->loop, on_stop, l);
 	if (st == OK)
 		st = tcp_port_create(&l->tcp_port, l->loop.base, l->bind,
 		    (uint16_t)l->port, recorder_accept, r);
@@ -224,7 +224,7 @@ finish(struct listening *l)
 	background_destroy(l->loop.names);
 	l->loop.names = NULL;
 	background_destroy(l->recorders.finishing);
-	loop_destroy(&l->loop);
+	command_loop_destroy(&l->loop);
 	if (l->dir_fd >= 0)
 		close(l->dir_fd);
 	if (l->pid_file != NULL)

@@ -16,7 +16,7 @@
 #include "tools/client/client.h"
 #include "tools/ftrace/kernel_stream.h"
 #include "tools/ftrace/live_time.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/page.h"
 
 /* The least time between two lines about missing events. */
@@ -341,7 +341,8 @@ watch_sockets(struct live *l)
 	if (l->tick_ns != 0 && !l->has_ended)
 		at_ns = clock_earlier(at_ns, l->tick_ns);
 	at_ns = clock_earlier(at_ns, now + LIVE_TIMER_MS * NS_PER_MS);
-	loop_set_timer(l->timer, at_ns > now ? at_ns - now + 1000 : NS_PER_MS);
+	command_loop_set_timer(
+	    l->timer, at_ns > now ? at_ns - now + 1000 : NS_PER_MS);
 }
 
 static enum status

@@ -13,7 +13,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/ftrace/live.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/page.h"
 #include "tools/ftrace/recording.h"
 

@@ -12,7 +12,7 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/tcp_port.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
 
@@ -28,7 +28,7 @@ struct local_port {
 };
 
 struct reach {
-	struct loop loop;
+	struct command_loop loop;
 	const char *name, *broker, *token_file, *bind;
 	unsigned port;
 	char token[TOKEN_BYTES];
@@ -265,6 +265,6 @@ command_reach(int argc, char **argv)
 	}
 	end_session(&r);
 	tcp_port_destroy(tcp_port);
-	loop_destroy(&r.loop);
+	command_loop_destroy(&r.loop);
 	return st == OK ? 0 : 1;
 }

@@ -20,7 +20,7 @@
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/link.h"
 #include "tools/ftrace/live.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/message.h"
 #include "tools/ftrace/page_feed.h"
 #include "tools/ftrace/recording.h"
@@ -80,7 +80,7 @@ struct record_command {
 	struct live_options live;
 	uint64_t duration_ns;
 
-	struct loop loop;
+	struct command_loop loop;
 	struct background *finishing; /* joins files */
 	struct recordings recordings;
 	char token[TOKEN_BYTES];
@@ -93,7 +93,7 @@ static void
 end_live(struct guest *g)
 {
 	g->state = GUEST_LIVE_END;
-	loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
+	command_loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
 }
 
 static void
@@ -126,7 +126,7 @@ drain(struct guest *g)
 	page_feed_end(&g->feed);
 	g->stopped_ns = clock_now_ns();
 	g->state = GUEST_ENDING;
-	loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
+	command_loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
 }
 
 static void
@@ -168,7 +168,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		 !page_feed_is_live(&g->feed, g->stopped_ns))
 		end_guest(g);
 	else if (g->state != GUEST_FINISHING)
-		loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
+		command_loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
 }
 
 /* Ends if the agent has ended, and all pages have come. */
@@ -430,7 +430,7 @@ guest_stop(struct guest *g)
 	buf_free(&out);
 	g->stopped_ns = g->received_ns = clock_now_ns();
 	g->state = GUEST_STOPPING;
-	loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
+	command_loop_set_timer(g->timer, CHECK_MS * NS_PER_MS);
 }
 
 /* Stops all guests; a second signal ends the program. */
@@ -515,7 +515,7 @@ prepare(struct record_command *r)
 static enum status
 run(struct record_command *r, char **names, unsigned n)
 {
-	const struct timeval tv = loop_timeval(r->duration_ns);
+	const struct timeval tv = command_loop_timeval(r->duration_ns);
 	enum status st = OK;
 
 	for (unsigned i = 0; i < n && st == OK; i++) {
@@ -559,7 +559,7 @@ command_record(int argc, char **argv)
 		st = run(
 		    &r, argv + words.first, (unsigned)(argc - words.first));
 	background_destroy(r.finishing);
-	loop_destroy(&r.loop);
+	command_loop_destroy(&r.loop);
 	if (r.recordings.dir_fd >= 0)
 		close(r.recordings.dir_fd);
 	return st == OK && !r.has_failed ? 0 : 1;

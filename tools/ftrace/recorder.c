@@ -17,7 +17,7 @@
 #include "tools/client/tcp_options.h"
 #include "tools/ftrace/data_sockets.h"
 #include "tools/ftrace/tcp_port.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/page_feed.h"
 #include "tools/ftrace/recorder_dialog.h"
 #include "tools/ftrace/token.h"
@@ -138,7 +138,7 @@ on_ended(void *arg, uint32_t cpu)
 	log_debug("peer=%s: all pages of CPU %u have arrived", r->name, cpu);
 	/* The recorder may have waited for this. */
 	if (r->state == RECORDER_DRAINING)
-		loop_set_timer(r->timer, 0);
+		command_loop_set_timer(r->timer, 0);
 }
 
 static uint32_t
@@ -452,7 +452,7 @@ advance(struct recorder *r)
 		destroy_recorder(r);
 	else if (r->state >= RECORDER_DRAINING &&
 		 r->state != RECORDER_FINISHING)
-		loop_set_timer(r->timer, CHECK_MS * NS_PER_MS);
+		command_loop_set_timer(r->timer, CHECK_MS * NS_PER_MS);
 }
 
 static void
@@ -528,7 +528,7 @@ end_control(struct recorder *r)
 		return;
 	r->ended_ns = clock_now_ns();
 	r->state = RECORDER_DRAINING;
-	loop_set_timer(r->timer, 0);
+	command_loop_set_timer(r->timer, 0);
 }
 
 static void
@@ -568,7 +568,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (r->state == RECORDER_TALKING)
-		loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
+		command_loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
 	advance(r);
 }
 
@@ -723,7 +723,7 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 		log_errno(LOG_INFO, "peer=%s: cannot set keep-alive", r->name);
 	recorder_dialog_init(&r->dialog, &dialog_ops, r);
 	r->timer = evtimer_new(all->loop->base, on_timer, r);
-	r->readable = loop_watch(
+	r->readable = command_loop_watch(
 	    all->loop->base, take_fd, EV_READ | EV_PERSIST, on_readable, r);
 	r->writable = event_new(
 	    all->loop->base, take_fd, EV_WRITE, on_writable, r);
@@ -733,7 +733,7 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 		destroy_recorder(r);
 		return;
 	}
-	loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
+	command_loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
 	ask_for_name(r);
 	if (!send_replies(r))
 		end_control(r);

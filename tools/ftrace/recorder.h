@@ -43,12 +43,12 @@
 #define PAGES_MEMORY_BYTES (UINT64_C(1) << 30)
 
 struct background;
-struct loop;
+struct command_loop;
 struct recorder;
 
 /* What the recorders of a listener share. */
 struct recorders {
-	struct loop *loop;
+	struct command_loop *loop;
 	struct recordings recordings;
 	struct background *finishing; /* joins files */
 	struct live_options *live;    /* NULL: files only */

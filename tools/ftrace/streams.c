@@ -8,7 +8,7 @@
 
 #include "common/log.h"
 #include "tools/ftrace/dial.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 
 /* The most bytes of a socket in one frame. */
 #define PIECE_SIZE (32 << 10)

@@ -31,7 +31,7 @@ struct streams_stream {
 };
 
 struct streams {
-	struct loop *loop;
+	struct command_loop *loop;
 	struct link *link;
 	struct streams_stream streams[LINK_STREAMS_MAX];
 	unsigned n;

@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 
 /* A busy machine does not accept a burst at once; a connection beyond the
  * backlog is a second late. */
@@ -192,7 +192,7 @@ accept_one(struct tcp_port *l)
 	if (log_ratelimit(&l->last_log, 10 * NS_PER_S))
 		log_errno(LOG_ERROR, "cannot accept a connection");
 	(void)event_del(l->event);
-	loop_set_timer(l->resume, PAUSE_MS * NS_PER_MS);
+	command_loop_set_timer(l->resume, PAUSE_MS * NS_PER_MS);
 	return false;
 }
 
@@ -224,7 +224,7 @@ tcp_port_create(struct tcp_port **out, struct event_base *base,
 		goto fail;
 	}
 	l->resume = evtimer_new(base, on_resume, l);
-	l->event = loop_watch(
+	l->event = command_loop_watch(
 	    base, l->fd, EV_READ | EV_PERSIST, on_connection, l);
 	if (l->resume == NULL || l->event == NULL)
 		goto fail;

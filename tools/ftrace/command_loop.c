@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/ftrace/loop.h"
+#include "tools/ftrace/command_loop.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -125,7 +125,7 @@ background_create(
 	/* The loop reads until the pipe is empty; threads may block. */
 	if (fcntl(b->read_fd, F_SETFL, O_NONBLOCK) != 0)
 		goto fail;
-	b->event = loop_watch(
+	b->event = command_loop_watch(
 	    base, b->read_fd, EV_READ | EV_PERSIST, on_ready, b);
 	if (b->event == NULL)
 		goto fail;
@@ -172,14 +172,14 @@ background_cancel(struct background_job *job)
 }
 
 enum status
-loop_create(struct loop *l)
+command_loop_create(struct command_loop *l)
 {
-	*l = (struct loop){ .base = event_base_new() };
+	*l = (struct command_loop){ .base = event_base_new() };
 	if (l->base == NULL) {
 		log_error("cannot create an event loop");
 		return E_NOMEM;
 	}
-	return background_create(&l->names, l->base, LOOP_LOOKUPS);
+	return background_create(&l->names, l->base, COMMAND_LOOP_LOOKUPS);
 }
 
 static void
@@ -191,17 +191,18 @@ end_loop(evutil_socket_t number, short what, void *arg)
 }
 
 enum status
-loop_catch_signals(struct loop *l, event_callback_fn stop, void *arg)
+command_loop_catch_signals(
+    struct command_loop *l, event_callback_fn stop, void *arg)
 {
-	static const int numbers[LOOP_SIGNALS] = { SIGINT, SIGTERM };
+	static const int numbers[COMMAND_LOOP_SIGNALS] = { SIGINT, SIGTERM };
 
 	if (stop == NULL) {
 		stop = end_loop;
 		arg = l->base;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
-		l->signals[i] = loop_watch(
+	for (size_t i = 0; i < COMMAND_LOOP_SIGNALS; i++) {
+		l->signals[i] = command_loop_watch(
 		    l->base, numbers[i], EV_SIGNAL | EV_PERSIST, stop, arg);
 		if (l->signals[i] == NULL) {
 			log_error("cannot catch signals");
@@ -212,20 +213,20 @@ loop_catch_signals(struct loop *l, event_callback_fn stop, void *arg)
 }
 
 void
-loop_destroy(struct loop *l)
+command_loop_destroy(struct command_loop *l)
 {
 	background_destroy(l->names);
-	for (size_t i = 0; i < LOOP_SIGNALS; i++)
+	for (size_t i = 0; i < COMMAND_LOOP_SIGNALS; i++)
 		if (l->signals[i] != NULL)
 			event_free(l->signals[i]);
 	if (l->base != NULL)
 		event_base_free(l->base);
-	*l = (struct loop){ 0 };
+	*l = (struct command_loop){ 0 };
 }
 
 struct event *
-loop_watch(struct event_base *base, int fd, short what, event_callback_fn fn,
-    void *arg)
+command_loop_watch(struct event_base *base, int fd, short what,
+    event_callback_fn fn, void *arg)
 {
 	struct event *e = event_new(base, fd, what, fn, arg);
 
@@ -237,16 +238,16 @@ loop_watch(struct event_base *base, int fd, short what, event_callback_fn fn,
 }
 
 struct timeval
-loop_timeval(uint64_t ns)
+command_loop_timeval(uint64_t ns)
 {
 	return (struct timeval){ .tv_sec = (time_t)(ns / NS_PER_S),
 		.tv_usec = (suseconds_t)(ns % NS_PER_S / 1000) };
 }
 
 void
-loop_set_timer(struct event *timer, uint64_t ns)
+command_loop_set_timer(struct event *timer, uint64_t ns)
 {
-	const struct timeval tv = loop_timeval(ns);
+	const struct timeval tv = command_loop_timeval(ns);
 
 	(void)event_add(timer, &tv);
 }

@@ -5,8 +5,8 @@
  * back through a pipe. A limited number of threads run; further jobs wait in
  * order. All functions belong to the loop's thread.
  */
-#ifndef TOOLS_FTRACE_LOOP_H
-#define TOOLS_FTRACE_LOOP_H
+#ifndef TOOLS_FTRACE_COMMAND_LOOP_H
+#define TOOLS_FTRACE_COMMAND_LOOP_H
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -18,9 +18,9 @@
 /* How long running jobs may continue at the end. */
 #define BACKGROUND_END_MS 500
 /* Host names that a process looks up at a time. */
-#define LOOP_LOOKUPS 8
+#define COMMAND_LOOP_LOOKUPS 8
 /* SIGINT and SIGTERM. */
-#define LOOP_SIGNALS 2
+#define COMMAND_LOOP_SIGNALS 2
 
 struct background;
 
@@ -43,27 +43,27 @@ void background_add(struct background *b, struct background_job *job);
  * and DONE will be called. */
 bool background_cancel(struct background_job *job);
 
-struct loop {
+struct command_loop {
 	struct event_base *base;
 	struct background *names; /* looks up host names */
-	struct event *signals[LOOP_SIGNALS];
+	struct event *signals[COMMAND_LOOP_SIGNALS];
 };
 
-/* On failure, which is logged, loop_destroy() is required, too. */
-enum status loop_create(struct loop *l) MUST_CHECK;
+/* On failure, which is logged, command_loop_destroy() is required, too. */
+enum status command_loop_create(struct command_loop *l) MUST_CHECK;
 /* SIGINT and SIGTERM call STOP with their number and ARG, or end the loop if
  * STOP is NULL. SIGPIPE is ignored. */
-enum status loop_catch_signals(
-    struct loop *l, event_callback_fn stop, void *arg) MUST_CHECK;
+enum status command_loop_catch_signals(
+    struct command_loop *l, event_callback_fn stop, void *arg) MUST_CHECK;
 /* Call it when all that uses the loop is destroyed. A zeroed struct is fine. */
-void loop_destroy(struct loop *l);
+void command_loop_destroy(struct command_loop *l);
 
 /* Calls FN for the events WHAT of FD, or of a signal, until event_free(). NULL:
  * no memory. */
-struct event *loop_watch(struct event_base *base, int fd, short what,
+struct event *command_loop_watch(struct event_base *base, int fd, short what,
     event_callback_fn fn, void *arg) MUST_CHECK;
 /* Ends the wait of TIMER in NS from now; a former end no longer counts. */
-void loop_set_timer(struct event *timer, uint64_t ns);
-struct timeval loop_timeval(uint64_t ns);
+void command_loop_set_timer(struct event *timer, uint64_t ns);
+struct timeval command_loop_timeval(uint64_t ns);
 
 #endif
