@@ -276,15 +276,16 @@ chunk_new_folder(struct chunk *c, const struct relpath *path)
 
 /* The newest families that are searched: streams of one trace come one after
  * another. */
-#define NEIGHBOURS 8
+#define RECENT_FAMILIES 8
 
-/* F's folder, if one of the newest families has it; otherwise NULL. */
+/* F's folder, if one of the newest families has it, else NULL. */
 static struct folder *
-neighbours_folder(const struct chunk *c, const struct chunk_family *f)
+recent_folder(const struct chunk *c, const struct chunk_family *f)
 {
 	const struct list *n = c->families.prev;
 
-	for (int i = 0; i < NEIGHBOURS && n != &c->families; n = n->prev, i++) {
+	for (int i = 0; i < RECENT_FAMILIES && n != &c->families;
+	     n = n->prev, i++) {
 		const struct chunk_family *o = list_entry(
 		    n, struct chunk_family, node);
 
@@ -318,7 +319,7 @@ chunk_folder(struct chunk *c, struct chunk_family *f, struct folder **out)
 	enum status st = OK;
 
 	if (f->folder == NULL) {
-		f->folder = neighbours_folder(c, f);
+		f->folder = recent_folder(c, f);
 		if (f->folder != NULL)
 			folder_get(f->folder);
 		else

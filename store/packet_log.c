@@ -168,7 +168,7 @@ packet_log_add_file(struct packet_log *log, struct log_file *take_f)
 	publish_pointer(&log->newest, take_f);
 	log->n_files++;
 	if (published_add(&files, 1) > max && max != 0 &&
-	    log->n_files > LOG_FILES_LITTLE)
+	    log->n_files > LOG_FILES_MIN)
 		drop(log, log->oldest);
 }
 

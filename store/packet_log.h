@@ -74,11 +74,11 @@ struct log_place {
 
 /* LOG_FILE_MEMORY: the cost of a file in a log, with its folder if no other
  * file uses that. All logs together may have LIMIT files. Then each drops its
- * oldest for a new one, as in a ring, but keeps LOG_FILES_LITTLE. The files
+ * oldest for a new one, as in a ring, but keeps LOG_FILES_MIN. The files
  * stay on the disk, but viewers lose the old ones. 0, the default: any number.
  * Any thread. */
 #define LOG_FILE_MEMORY 512
-#define LOG_FILES_LITTLE 32
+#define LOG_FILES_MIN 32
 void packet_log_limit_files(uint64_t limit);
 
 /* The functions up to packet_log_end() are for the worker that owns the log.
@@ -116,8 +116,8 @@ void packet_log_put(struct packet_log *log);
  * for the rest. */
 enum log_next packet_log_look(
     const struct packet_log *log, uint64_t pos, struct log_view *view);
-/* The record at POS, if it is in memory. Records are kept from the first one on
- * that comes after this was called. */
+/* The record at POS, if it is in memory. Records that come after the first call
+ * are kept there. */
 bool packet_log_recent(
     struct packet_log *log, uint64_t pos, struct index_record *rec);
 /* The file that holds POS. E_NOENT: POS is below the start now. */

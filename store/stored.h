@@ -45,7 +45,7 @@ enum stored_kind { STORED_SESSION, STORED_CHUNK, STORED_SNAPSHOT };
 struct notes_row {
 	uint64_t ino, born; /* as in struct dir_id */
 	enum stored_kind kind;
-	uint64_t began_ns, ended_ns; /* since the epoch; 0: it goes on */
+	uint64_t began_ns, ended_ns; /* since the epoch; ended 0: not ended */
 	uint64_t bytes;		     /* 0: not counted yet */
 	bool is_kept;
 	const char *path; /* below the output directory: where it is, or will

@@ -295,19 +295,17 @@ TEST(many_files_are_no_more_than_the_limit)
 	for (uint64_t n = 0; n < 300; n++) {
 		add_file(n, 1);
 		append(2);
-		if (n < LOG_FILES_LITTLE)
+		if (n < LOG_FILES_MIN)
 			ck_assert_uint_eq(published(&log_->start), 0);
 	}
-	ck_assert_uint_eq(
-	    published(&log_->start), 2 * (300 - LOG_FILES_LITTLE));
+	ck_assert_uint_eq(published(&log_->start), 2 * (300 - LOG_FILES_MIN));
 	/* When the first one has gone, there may be more. */
 	packet_log_put(many);
-	for (uint64_t n = 300; n < 300 + 100 - LOG_FILES_LITTLE; n++) {
+	for (uint64_t n = 300; n < 300 + 100 - LOG_FILES_MIN; n++) {
 		add_file(n, 1);
 		append(2);
 	}
-	ck_assert_uint_eq(
-	    published(&log_->start), 2 * (300 - LOG_FILES_LITTLE));
+	ck_assert_uint_eq(published(&log_->start), 2 * (300 - LOG_FILES_MIN));
 	close_log();
 	packet_log_limit_files(0);
 }
