@@ -163,7 +163,7 @@ accepted(struct acceptor *a, int take_fd, const struct sockaddr *peer,
 {
 	struct conn *c = conn_create(take_fd, kind, peer);
 
-	loop_is_busy(&a->loop);
+	loop_mark_busy(&a->loop);
 	if (c == NULL) {
 		log_error("connection dropped: out of memory");
 		return;

@@ -81,7 +81,7 @@ on_message(struct message *m, void *arg)
 		w->loop.is_stopping = true;
 		break;
 	case MESSAGE_VIEWER:
-		loop_rest_not(&w->loop);
+		loop_cancel_rest(&w->loop);
 		if (w->loop.is_stopping)
 			viewer_conn_destroy(m->object);
 		else

@@ -31,8 +31,8 @@ struct http_config {
 	const struct account *memory;  /* of packets; borrowed */
 	uint16_t control, data, live;  /* ports, host order */
 	unsigned max_clients;	       /* at most SERVER_CLIENTS_MAX */
-	/* The Unix socket that also accepts orders; "": none. Borrowed for the
-	 * call. */
+	/* The Unix socket that also accepts commands; "": none. Borrowed for
+	 * the call. */
 	const char *admin_path;
 	unsigned max_admins;	      /* clients there */
 	unsigned own_descriptors;     /* of the daemon itself */

@@ -327,7 +327,7 @@ ask(struct question *take_q)
 	}
 }
 
-/* Thread I has answered question NUMBER; NULL: it was given up. */
+/* Find question NUMBER, which thread I has answered. NULL: it was given up. */
 static struct question *
 find_answered(struct http *h, uint64_t number, unsigned i)
 {

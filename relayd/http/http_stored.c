@@ -135,7 +135,7 @@ serve(struct http *h, struct evhttp_request *r, enum stored_request kind,
 	if (q == NULL)
 		return;
 	q->is_stored = true;
-	/* Lists have megabytes. */
+	/* A list can have megabytes. */
 	q->is_small = kind != STORED_LIST;
 	q->stored = stored_info_create();
 	if (q->stored == NULL) {

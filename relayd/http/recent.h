@@ -25,7 +25,7 @@ struct event_line {
 
 struct events {
 	struct event_line *ring; /* of EVENTS_MAX */
-	uint64_t start, last;	 /* the last number given */
+	uint64_t start, last;	 /* the number of the newest event */
 	unsigned n;
 };
 

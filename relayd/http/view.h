@@ -70,7 +70,7 @@ struct view {
 	unsigned session_descriptors; /* that one session may use */
 	enum view_phase phase;
 	uint64_t started_s, started_ns;
-	int statm_fd; /* /proc/self/statm; -1: not there */
+	int statm_fd; /* /proc/self/statm; -1: not available */
 	/* The disk, when it was last queried. */
 	bool has_disk;
 	bool asked_full; /* a worker had no space at that time */

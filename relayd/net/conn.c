@@ -204,7 +204,7 @@ conn_fail(struct conn *c, enum status st)
 		stats_refused_by(conn_port(c), st);
 	if (c->kind == CONN_CONTROL && !c->is_closing &&
 	    st != E_REFUSED_CLOSE &&
-	    (c->control == NULL || !c->control->has_told))
+	    (c->control == NULL || !c->control->has_logged_end))
 		log_peer(log_level_of(st),
 		    "peer=%s control connection closed: %s", c->peer,
 		    status_text(st));
@@ -304,7 +304,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
-	loop_is_busy(c->set->loop);
+	loop_mark_busy(c->set->loop);
 	(void)conn_send_now(c);
 }
 
@@ -313,7 +313,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
-	loop_is_busy(c->set->loop);
+	loop_mark_busy(c->set->loop);
 	conn_read(c);
 }
 

@@ -43,7 +43,7 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	struct conn *c;
 	uint64_t limit;
 
-	loop_is_busy(set->loop);
+	loop_mark_busy(set->loop);
 	list_for_each (n, tmp, &set->conns) {
 		c = list_entry(n, struct conn, node);
 		limit = c->is_closing ? CONN_LAST_WORDS_NS : set->stall_ns;

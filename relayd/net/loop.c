@@ -51,7 +51,7 @@ on_rested(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop *l = arg;
 
-	loop_is_busy(l);
+	loop_mark_busy(l);
 	if (event_add(&l->inbox_event, NULL) == 0)
 		return;
 	log_error(
@@ -65,7 +65,7 @@ on_inbox(evutil_socket_t fd, short what, void *arg)
 	struct loop *l = arg;
 	uint64_t n;
 
-	loop_is_busy(l);
+	loop_mark_busy(l);
 	if (read((int)fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		log_errno(LOG_ERROR, "inbox");
 	if (l->on_wake != NULL)
@@ -80,7 +80,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop *l = arg;
 
-	loop_is_busy(l);
+	loop_mark_busy(l);
 	l->timer_at = UINT64_MAX;
 }
 
@@ -174,13 +174,13 @@ loop_rest(struct loop *l)
 }
 
 void
-loop_rest_not(struct loop *l)
+loop_cancel_rest(struct loop *l)
 {
 	l->wants_rest = false;
 }
 
 void
-loop_is_busy(struct loop *l)
+loop_mark_busy(struct loop *l)
 {
 	if (published(&l->busy_since) == 0)
 		publish(&l->busy_since, clock_now_ns());

@@ -17,7 +17,7 @@
 #include "proto/relay.h"
 #include "relayd/net/peer_name.h"
 
-/* The pause between two looks at an inbox after loop_rest(): it saves nearly
+/* The pause between two reads of an inbox after loop_rest(): it saves nearly
  * all wake-ups when messages are many. */
 #define LOOP_REST_NS (5 * NS_PER_MS)
 
@@ -94,12 +94,12 @@ void loop_set_timer(struct loop *l, uint64_t at, uint64_t now);
  * threads whose messages can wait, so that many of them cost one wake-up. */
 void loop_rest(struct loop *l);
 /* Cancels loop_rest() of the same cycle: a message cannot wait. */
-void loop_rest_not(struct loop *l);
+void loop_cancel_rest(struct loop *l);
 /* Has a cycle ended since the last call? Wakes the loop, so that an idle loop
  * counts as alive in the next call. Always the same thread. */
 bool loop_is_alive(struct loop *l);
 /* Mark the start of work in this cycle. Every callback calls this first. */
-void loop_is_busy(struct loop *l);
+void loop_mark_busy(struct loop *l);
 
 /* A message with all fields zero except its kind. Messages that must not fail
  * are allocated before they are needed. */

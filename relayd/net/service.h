@@ -29,7 +29,7 @@ struct service_figures {
 };
 
 struct service_config {
-	/* Has every loop turned since the last call? For the watchdog only. */
+	/* Has every loop run since the last call? For the watchdog only. */
 	bool (*is_alive)(void *arg);
 	void (*figures)(struct service_figures *f, void *arg);
 	void *arg;

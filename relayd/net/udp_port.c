@@ -202,7 +202,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct udp_port *port = arg;
 
-	loop_is_busy(port->conns->loop);
+	loop_mark_busy(port->conns->loop);
 	shard_begin_slice(port->conns->shard);
 	read_some(port, CYCLE_BYTES);
 	shard_end_slice(port->conns->shard);

@@ -382,7 +382,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct viewer_conn *c = arg;
 
-	loop_is_busy(c->set->loop);
+	loop_mark_busy(c->set->loop);
 	serve_all(c);
 }
 
@@ -392,7 +392,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	struct viewer_conn *c = arg;
 	size_t left = VIEWER_CYCLE_BYTES;
 
-	loop_is_busy(c->set->loop);
+	loop_mark_busy(c->set->loop);
 	if (!send_reply(c, &left))
 		return;
 	if (c->is_sending) {

@@ -34,7 +34,8 @@
 #define PACKET_SIZE_DEFAULT (UINT64_C(256) << 20)
 #define SECTION "relayd"
 #define PREFIX "TRACEPULSE_"
-/* A line with a path, for libraries that take one. */
+/* The longest line of a file, which may have a path. inih has a shorter
+ * default, and a build of it may ignore this limit. */
 #define LINE_BYTES (PATH_MAX + 256)
 
 /* Of the value that is being set or checked. */

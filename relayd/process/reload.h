@@ -30,7 +30,7 @@ struct reload {
  * reload_now() writes to *O. */
 void reload_init(struct reload *r, struct options *o, int argc, char **argv,
     reload_fn *apply, void *arg);
-/* Reload, and notify the service manager of the begin and the end. E_REFUSED:
+/* Reload, and notify the service manager of its beginning and end. E_REFUSED:
  * all errors were logged, and nothing changed. */
 enum status reload_now(struct reload *r);
 

@@ -22,8 +22,8 @@
  */
 enum status rundir_create(const char *run_dir, gid_t group) MUST_CHECK;
 
-/* The path of NAME in RUN_DIR/relayd, or of that itself. RUN_DIR is short
- * enough (options.h). */
+/* The path of NAME in RUN_DIR/relayd; NAME "": of that directory. RUN_DIR is
+ * short enough (options.h). */
 void rundir_path(char out[PATH_MAX], const char *run_dir, const char *name);
 
 /* Could a user other than root create files in the directory of the file PATH?
@@ -72,7 +72,7 @@ struct open_sessions {
 uint64_t open_sessions_take(struct open_sessions *s, const char *run_dir);
 /* N sessions are open now. The file is unchanged until the first call. */
 void open_sessions_set(struct open_sessions *s, uint64_t n);
-/* The relay ends with N open sessions. If 0, the file is removed. */
+/* Store that the relay ends with N open sessions; 0: remove the file. */
 void open_sessions_end(struct open_sessions *s, uint64_t n);
 
 #endif

@@ -384,7 +384,7 @@ log_failure(struct control *c, const char *command, enum status st)
 	const enum status why = c->why;
 	const bool says_why = why != OK && why != E_REFUSED;
 
-	c->has_told = st != E_REFUSED;
+	c->has_logged_end = st != E_REFUSED;
 	if (st == E_REFUSED) /* net/ counts those that close */
 		stats_refused(PORT_CONTROL, REFUSAL_refused);
 	log_peer(why != OK ? LOG_WARN : log_level_of(st),
@@ -412,7 +412,7 @@ serve(struct control *c, const struct relay_header *hdr, struct reader *body,
 	c->why = OK;
 	c->about = NULL;
 	if (row->name == NULL) {
-		c->has_told = true;
+		c->has_logged_end = true;
 		log_peer(LOG_WARN,
 		    "peer=%s connection closed: unknown command %" PRIu32,
 		    c->peer, hdr->cmd);
@@ -461,7 +461,7 @@ refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
 	    "peer=%s connection closed: %s (%" PRIu32 ") of %" PRIu64 " bytes",
 	    c->peer, row->name == NULL ? "unknown command" : row->name,
 	    hdr->cmd, hdr->size);
-	c->has_told = true;
+	c->has_logged_end = true;
 	if (row->name != NULL || hdr->size > RELAY_PAYLOAD_MAX)
 		return E_LIMIT;
 	buf_u32(out, RELAY_UNKNOWN_ERROR);
@@ -481,7 +481,7 @@ expect(struct control *c, const struct relay_header *hdr)
 	log_peer(LOG_WARN,
 	    "peer=%s connection closed: %s before create_session", c->peer,
 	    row->name);
-	c->has_told = true;
+	c->has_logged_end = true;
 	return E_PROTOCOL;
 }
 

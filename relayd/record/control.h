@@ -35,7 +35,7 @@ struct control {
 	struct shard *shard;	 /* NULL on the main thread */
 	struct session *session; /* NULL before CREATE_SESSION */
 	unsigned minor;		 /* negotiated; 0 before VERSION */
-	bool has_told;		 /* the reason for its end was logged */
+	bool has_logged_end;	 /* the reason for its end was logged */
 	/* Requests that were read wait for a later cycle. */
 	bool is_waiting;
 	uint32_t done; /* of the first of them: its parts that are done */

@@ -249,7 +249,7 @@ ingest_is_held(const struct ingest *in)
 		return account_is_exhausted(in->shard->config.memory);
 	if (s != NULL && s->waiting.is_full)
 		return true;
-	if (s != NULL && s->waiting.file_bytes >= SESSION_FILES_LITTLE &&
+	if (s != NULL && s->waiting.file_bytes >= SESSION_FILES_FAIR &&
 	    in->shard->file_bytes > SHARD_FILES_WAITING_MAX)
 		return true;
 	return !account_may_take(

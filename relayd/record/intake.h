@@ -84,7 +84,8 @@ intake_is_connected(const struct intake *in)
 {
 	return in->transport->is_connected;
 }
-/* The header of a packet arrived: may the packet come? E_PROTOCOL, E_EXISTS. */
+/* The header of a packet arrived: may its bytes follow? E_PROTOCOL, E_EXISTS.
+ */
 enum status intake_begin(
     struct stream *t, const struct data_header *h) MUST_CHECK;
 /* All bytes of TAKE_P are present. Takes it over, also on failure. */
@@ -120,7 +121,7 @@ uint64_t intake_release(struct stream *t, struct packet *take_p);
  * dropped, and the peer's next SEND_INDEX gets an error. Returns the bytes.
  */
 uint64_t intake_give_up(struct stream *t, uint64_t since_ns, uint64_t bytes);
-/* Give up the gap if its time is over. Returns when to call it again; see
+/* Give up the gap if its time has expired. Returns when to call it again; see
  * cycle_tick(). */
 uint64_t intake_check_gap(struct stream *t, uint64_t now_ns);
 

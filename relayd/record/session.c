@@ -576,13 +576,13 @@ uint64_t
 session_give_up(struct session *s, uint64_t since_ns)
 {
 	const uint64_t before = s->waiting.bytes,
-		       little = s->shard->config.memory->fair;
+		       fair = s->shard->config.memory->fair;
 	struct stream *t;
 
 	list_each (t, &s->streams, struct stream, session_node) {
-		if (s->waiting.bytes < little)
+		if (s->waiting.bytes < fair)
 			break;
-		(void)intake_give_up(t, since_ns, s->waiting.bytes - little);
+		(void)intake_give_up(t, since_ns, s->waiting.bytes - fair);
 	}
 	return before - s->waiting.bytes;
 }

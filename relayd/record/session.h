@@ -51,7 +51,7 @@ struct stream;
  * files, which take 0.2 s on a slow disk when the daemon stops. Above it only
  * sessions are read that have less than the second: 4 files. */
 #define SHARD_FILES_WAITING_MAX (UINT64_C(32) << 20)
-#define SESSION_FILES_LITTLE (UINT64_C(256) << 10)
+#define SESSION_FILES_FAIR (UINT64_C(256) << 10)
 /* One read of a data connection brings at most this many packets that fill a
  * file, or this many bytes of small packets, whose headers take about 1 ms. */
 #define FILES_READ 16

@@ -154,7 +154,7 @@ static bool
 is_short(const struct session *s)
 {
 	return in_use(s) + UDP_PIECE_MEMORY > s->udp->window_bytes ||
-	       (s->waiting.file_bytes >= UDP_FILES_LITTLE &&
+	       (s->waiting.file_bytes >= UDP_FILES_FAIR &&
 		   s->shard->file_bytes > SHARD_FILES_WAITING_MAX) ||
 	       !account_may_take(
 		   s->shard->config.memory, in_use(s), UDP_PIECE_MEMORY);

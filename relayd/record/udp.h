@@ -25,9 +25,9 @@ struct session_udp;
 struct shard;
 struct stream;
 
-/* As SESSION_FILES_LITTLE, but 64 files: datagrams that are not taken may be
+/* As SESSION_FILES_FAIR, but 64 files: datagrams that are not taken may be
  * lost. */
-#define UDP_FILES_LITTLE (UINT64_C(4) << 20)
+#define UDP_FILES_FAIR (UINT64_C(4) << 20)
 
 /*
  * Bytes of memory for one session's packets that wait and pieces of packets: as

@@ -208,7 +208,8 @@ pass_lost(struct stream *t)
 	stream_wake(t);
 }
 
-/* Syncs may have failed since there were N_BEFORE failures. */
+/* Report an error to the peer if a sync has failed since the count of failures
+ * was N_BEFORE. */
 static void
 check_syncs(struct stream *t, uint64_t n_before)
 {

@@ -65,8 +65,8 @@ struct stored_note;
 enum status retention_create(struct retention **out,
     struct dir_registry *registry, const char *output, const char *state_dir,
     uint64_t memory_max, void (*answer)(struct stored_info *take_i)) MUST_CHECK;
-/* Notes what ended; the next start finishes a deletion that goes on. NULL is
- * fine. */
+/* Writes the ends of traces to the notes. The next start finishes a deletion
+ * that is in progress. NULL is fine. */
 void retention_destroy(struct retention *r);
 
 void retention_set_limits(

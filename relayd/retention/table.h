@@ -22,15 +22,15 @@ struct dir_node;
 struct dir_registry;
 
 struct entry {
-	struct list node;     /* table->all, by number */
-	struct list order;    /* table->ended, by ended_ns; if it may go */
-	struct list active;   /* table->active: a session that goes on */
+	struct list node;  /* table->all, by number */
+	struct list order; /* table->ended, by ended_ns; if it may be deleted */
+	struct list active;   /* table->active: a session that has not ended */
 	struct list to_count; /* table->to_count: its bytes are not known */
 	struct list children; /* struct entry, by sibling */
 	struct list sibling;
 	struct entry *parent;	/* the session that it is in; NULL: none */
 	struct dir_node *place; /* its path in the tree of all directories */
-	uint64_t number;	/* from 1, in the order in which they came */
+	uint64_t number; /* from 1, in the order in which they were added */
 	enum stored_kind kind;
 	uint64_t ino, born;
 	uint64_t began_ns, ended_ns, bytes;
@@ -39,11 +39,12 @@ struct entry {
 	bool is_unreadable; /* as its metadata is missing; known if counted */
 	uint64_t mark;	    /* of the last dry run that deletes it */
 	uint64_t retry_ns;  /* it could not be deleted: not before then */
-	unsigned n_refused; /* times that a newer directory kept it */
+	unsigned
+	    n_refused; /* times that a newer directory prevented its deletion */
 	struct stored_dir **users; /* references */
 	unsigned n_users;
 	char *path; /* where it is, below the output directory */
-	char *name; /* where it was made */
+	char *name; /* where it was created */
 	const char *host, *session; /* in NAME's memory */
 	size_t name_size;	    /* of that */
 };
@@ -95,7 +96,7 @@ bool table_is_used(struct entry *e);
 uint64_t table_bytes(const struct table *t);
 /* Bytes of one. */
 uint64_t table_bytes_of(const struct entry *e);
-/* Is it, or a session around it, kept? */
+/* Is it kept, or the session that contains it? */
 bool table_is_kept(const struct entry *e);
 
 #endif

@@ -16,7 +16,7 @@ on_message(struct message *m, void *arg)
 	if (m->kind == MESSAGE_EVENT)
 		loop_rest(&loop);
 	else
-		loop_rest_not(&loop);
+		loop_cancel_rest(&loop);
 }
 
 static void
