@@ -201,7 +201,7 @@ def time_never_goes_back():
     with converted(simple(m, pages)) as (top, done):
         equal(times(top), [(1001, 1), (2000, 3), (3001, 5), (4001, 8)],
               "events")
-        check("1 that cannot be read, 3 whose time goes back" in done.stderr,
+        check("1 that cannot be read, 3 older than the event before" in done.stderr,
               done.stderr)
 
 

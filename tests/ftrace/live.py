@@ -151,12 +151,12 @@ def wait_live(listener, count=1):
 
 
 def counted(listener):
-    """Events of one recorder that were live; for which the relay was too slow;
-    for which it was gone."""
+    """Events of one recorder: live; lost because the relay was too slow; lost
+    because it had failed."""
     text = listener.log()
     return (int(re.findall(r" (\d+) events live in", text)[-1]),
             told_slow(text),
-            int((re.findall(r" (\d+) for which it was gone", text)
+            int((re.findall(r" (\d+) after the relay had failed", text)
                  or ["0"])[-1]))
 
 

@@ -209,6 +209,6 @@ def ftrace_flush_busy(w):
     # At its end a busy recorder may leave out the rest of a page by itself.
     if status != 0 or ("not in the trace" in said and (
             "has not sent the rest" not in listener.log() or
-            "0 that cannot be read, 0 whose time goes back" not in said)):
+            "0 that cannot be read, 0 older than the event before" not in said)):
         raise Failure("convert: %d: %s" % (status, said))
     w.notes.append(said.strip())

@@ -93,8 +93,8 @@ destroy_peer(struct peer *p)
 		}
 	}
 	if (p->role == PEER_GUEST)
-		log_peer(
-		    LOG_NOTICE, "guest=%s peer=%s: gone", p->name, p->address);
+		log_peer(LOG_NOTICE, "guest=%s peer=%s: disconnected", p->name,
+		    p->address);
 	free(p);
 }
 
@@ -175,11 +175,11 @@ reach_guest(struct peer *p, const char *name)
 	p->other = guest;
 	guest->other = p;
 	link_line(p->link, "ok\n");
-	log_peer(
-	    LOG_NOTICE, "guest=%s peer=%s: reached", guest->name, p->address);
+	log_peer(LOG_NOTICE, "guest=%s peer=%s: session begun", guest->name,
+	    p->address);
 }
 
-/* A guest's token is valid for its name only, and reaches nobody. */
+/* A guest's token is valid for its name only, and not for reaching guests. */
 static bool
 has_valid_token(const struct broker *b, const char *role, const char *token,
     const char *name)
@@ -237,7 +237,8 @@ on_frame(void *arg, enum frame_kind kind, uint32_t stream, const uint8_t *bytes,
 	if (kind == FRAME_RESET ||
 	    (kind == FRAME_OPEN && p->role == PEER_GUEST)) {
 		log_peer(LOG_WARN,
-		    "peer=%s: sent a frame that it may not send; closed",
+		    "peer=%s: sent a frame that its role does not allow; "
+		    "closed",
 		    p->address);
 		destroy_peer(p);
 		return;

@@ -10,4 +10,4 @@ OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),
 OPTION(GUESTS, 0, "guests", "FILE", TEXT(guests_file),
     "file with a line NAME TOKEN or NAME agent=HOST:PORT for each guest; no others are accepted")
 OPTION(HELP, 'h', "help", NULL, PRINT,
-    "print this and exit")
+    "print this help and exit")

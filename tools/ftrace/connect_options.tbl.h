@@ -10,4 +10,4 @@ OPTION(AGENT, 0, "agent", "HOST:PORT", ADDRESS(end.agent),
 OPTION(CPUS, 0, "cpus", "N", NUMBER(end.cpus, 0, BROKER_CPUS_MAX),
     "number of CPUs to report; 0: not known [those of this machine]")
 OPTION(HELP, 'h', "help", NULL, PRINT,
-    "print this and exit")
+    "print this help and exit")

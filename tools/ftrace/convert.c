@@ -142,7 +142,7 @@ take_page(void *arg, const uint8_t *page)
 	return kernel_stream_page(arg, page);
 }
 
-/* Broken compressed pages cost the rest of the CPU's pages. */
+/* After broken compressed pages the CPU's other pages cannot be read. */
 static enum status
 check_pages(struct convert *c, unsigned cpu, enum status st)
 {
@@ -278,7 +278,8 @@ report(const struct convert *c)
 	    PROGRAM ": %s: not in the trace: %" PRIu64
 		    " events that the kernel lost, %" PRIu64
 		    " that are not described, %" PRIu64
-		    " that cannot be read, %" PRIu64 " whose time goes back\n",
+		    " that cannot be read, %" PRIu64
+		    " older than the event before them\n",
 	    c->options->file, n->lost, n->unknown, n->malformed, n->late);
 }
 

@@ -6,10 +6,10 @@ OPTION(NAMES, 0, "names", "system:event|lttng", CHOICE(names),
 OPTION(CLOCK_OFFSET, 0, "clock-offset", "NS", OWN(take_offset),
     "Unix time minus the trace's time, in ns [as in FILE]")
 OPTION(RELAY, 0, "relay", "URL", TEXT(relay),
-    "send it to the relay net://HOST[:CONTROL[:DATA]]")
+    "send the trace to the relay net://HOST[:CONTROL[:DATA]]")
 OPTION(SESSION, 0, "session", "NAME", OWN(take_session),
     "name of the session on the relay [name of FILE]")
 OPTION(QUIET, 'q', "quiet", NULL, FLAG(is_quiet),
     "print only errors")
 OPTION(HELP, 'h', "help", NULL, PRINT,
-    "print this and exit")
+    "print this help and exit")

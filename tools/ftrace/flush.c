@@ -549,7 +549,7 @@ flush_targets(struct flush_targets *f)
  * tracepulse-ftrace flush: runs on the traced machine. A recorder sends nothing
  * until half of a ring buffer is full, but each of its processes, one for each
  * CPU, sends what it has, also half a page, on SIGUSR2. So flush signals them
- * again and again.
+ * at short intervals.
  */
 
 #define INTERVAL_MIN_NS (10 * NS_PER_MS)

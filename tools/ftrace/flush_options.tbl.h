@@ -8,4 +8,4 @@ OPTION(PID, 'p', "pid", "PID", COUNT(parent, 1, INT32_MAX),
 OPTION(ONCE, 0, "once", NULL, FLAG(is_once),
     "flush once")
 OPTION(HELP, 'h', "help", NULL, PRINT,
-    "print this and exit")
+    "print this help and exit")

@@ -210,7 +210,7 @@ start(struct listening *l)
 		log_open_journal();
 		log_notice("listening on port %u, %s%s",
 		    tcp_port_number(l->tcp_port),
-		    l->has_no_file ? "without files" : "files in ",
+		    l->has_no_file ? "writing no files" : "writing files to ",
 		    l->has_no_file ? "" : l->directory);
 	}
 	return st;

@@ -16,11 +16,11 @@ OPTION(BIND, 0, "bind", "ADDRESS", TEXT(bind),
 OPTION(DATA_PORTS, 0, "data-ports", "FIRST-LAST", OWN(take_ports),
     "ports for pages, one for each CPU [1500-5339]")
 OPTION(RELAY, 0, "relay", "URL", RELAY_URL(live),
-    "also show it live on the relay net://HOST[:CONTROL[:DATA]]")
+    "also send the traces live to the relay net://HOST[:CONTROL[:DATA]]")
 OPTION(UDP, 0, "udp", NULL, FLAG(live.udp),
     "send datagrams to the relay, if it supports them")
 OPTION(HOLD, 0, "hold", "TIME", TIME(live.hold_ns, 0, LIVE_HOLD_MAX_NS),
-    "how long to wait live for pages of silent CPUs [10s; less if the recorder is flushed]")
+    "how long live events wait for pages of silent CPUs [10s; less if the recorder is flushed]")
 OPTION(NAMES, 0, "names", "system:event|lttng", CHOICE(live.names),
     "names of events on the relay [system:event]")
 OPTION(NO_FILE, 0, "no-file", NULL, FLAG(has_no_file),
@@ -30,4 +30,4 @@ OPTION(PID_FILE, 0, "pid-file", "FILE", TEXT(pid_file),
 OPTION(VERBOSE, 'v', "verbose", NULL, OWN(take_verbose),
     "log more; twice: everything")
 OPTION(HELP, 'h', "help", NULL, PRINT,
-    "print this and exit")
+    "print this help and exit")

@@ -116,7 +116,7 @@ log_missing(struct live *l, uint64_t now)
 	log_peer(LOG_WARN,
 	    "peer=%s: not live: %" PRIu64 " events that its kernel lost, "
 	    "%" PRIu64 " that came too late, %" PRIu64 " for which the relay "
-	    "was too slow, %" PRIu64 " for which it was gone, %" PRIu64
+	    "was too slow, %" PRIu64 " after the relay had failed, %" PRIu64
 	    " that are not described, %" PRIu64 " that cannot be read",
 	    l->peer, c.lost, c.late, c.dropped - l->gone, l->gone, c.unknown,
 	    c.malformed);
@@ -458,7 +458,7 @@ begin_live(struct live *l)
 		st = kernel_metadata_again(l->trace, s);
 	}
 	if (st != OK)
-		log_error("peer=%s: cannot state its clock offset: %s", l->peer,
+		log_error("peer=%s: cannot write its clock offset: %s", l->peer,
 		    status_text(st));
 	l->has_begun = true;
 }

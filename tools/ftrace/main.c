@@ -20,15 +20,15 @@ static const struct {
 	{ "listen",
 	    "receive what trace-cmd record -N sends, and write it to files",
 	    command_listen },
-	{ "convert", "convert a trace.dat to CTF, in a directory or on a relay",
+	{ "convert",
+	    "convert a trace.dat to CTF, into a directory or to a relay",
 	    command_convert },
 	{ "flush",
 	    "make the recorders of this machine send what they have, "
-	    "again and again",
+	    "at short intervals",
 	    command_flush },
 	{ "broker",
-	    "register guests by name: connect, list, reach and record "
-	    "use it",
+	    "register guests by name, for connect, list, reach and record",
 	    command_broker },
 	{ "connect", "register this machine's trace-cmd agent with a broker",
 	    command_connect },
@@ -37,7 +37,7 @@ static const struct {
 	    command_record },
 	{ "reach", "open a port for trace-cmd record -A that leads to a guest",
 	    command_reach },
-	{ "help", "print this, or the help of one command", command_help },
+	{ "help", "print this help, or the help of one command", command_help },
 };
 
 static int

@@ -189,13 +189,13 @@ log_end(const struct page_feed *f)
 		    r->file);
 	else if (f->finished == OK)
 		log_peer(LOG_NOTICE, "peer=%s: %s", f->name,
-		    *r->file == '\0' ? "its metadata is not whole; no file"
+		    *r->file == '\0' ? "its metadata is incomplete; no file"
 				     : "its file was already complete");
 	if (cuts > 0)
 		log_peer(LOG_WARN,
 		    "peer=%s: %" PRIu64
 		    " incomplete pages: the recorder has not sent the rest; "
-		    "its events are missing",
+		    "the events in it are missing",
 		    f->name, cuts);
 	if (r->lost > 0)
 		log_peer(LOG_WARN,

@@ -10,4 +10,4 @@ OPTION(BROKER, 0, "broker", "HOST:PORT", ADDRESS(broker),
 OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),
     "file with the token that the broker expects")
 OPTION(HELP, 'h', "help", NULL, PRINT,
-    "print this and exit")
+    "print this help and exit")

@@ -16,12 +16,12 @@ OPTION(PREFIX, 'o', "output", "PREFIX", OWN(take_prefix),
 OPTION(NO_FILE, 0, "no-file", NULL, FLAG(has_no_file),
     "write no files")
 OPTION(RELAY, 0, "relay", "URL", RELAY_URL(live),
-    "also show it live on the relay net://HOST[:CONTROL[:DATA]]")
+    "also send the traces live to the relay net://HOST[:CONTROL[:DATA]]")
 OPTION(HOLD, 0, "hold", "TIME", TIME(live.hold_ns, 0, LIVE_HOLD_MAX_NS),
-    "how long to wait live for pages of silent CPUs [10s; less if the recorder is flushed]")
+    "how long live events wait for pages of silent CPUs [10s; less if the recorder is flushed]")
 OPTION(NAMES, 0, "names", "system:event|lttng", CHOICE(live.names),
     "names of events on the relay [system:event]")
 OPTION(DURATION, 0, "duration", "TIME", TIME(duration_ns, 0, DURATION_MAX_NS),
     "stop after this time [never]")
 OPTION(HELP, 'h', "help", NULL, PRINT,
-    "print this and exit")
+    "print this help and exit")

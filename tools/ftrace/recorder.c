@@ -459,7 +459,7 @@ static void
 set_name(struct recorder *r, const char *name)
 {
 	if (*name != '\0' && strcmp(r->name, name) != 0) {
-		log_peer(LOG_INFO, "peer=%s: is %s", r->name, name);
+		log_peer(LOG_INFO, "peer=%s: named %s", r->name, name);
 		snprintf(r->name, sizeof(r->name), "%s", name);
 		if (r->feed.recording != NULL)
 			recording_rename(r->feed.recording, r->name);
