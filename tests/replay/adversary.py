@@ -296,7 +296,7 @@ def synced_files(daemon):
 
 @flood("--max-memory", "32M")
 def packets_begun(daemon):
-    """Large packets of many sessions, each but for its last byte."""
+    """Large packets of many sessions, each without its last byte."""
     nearly, jets = bytes(16 * MIB - 1), []
     for i in range(size(100, 40)):
         s = relay.Session(daemon, f"begun{i}")
@@ -581,9 +581,9 @@ def whole_packets(n_sessions, *options):
 
 
 def whole_packets_are_written_at_the_end():
-    """Each packet is a file, so that much waits when the daemon is told to end.
-    What it has read is written, also packets whose records did not come, or
-    that it did not look at, as the session holds too much."""
+    """Each packet is a file, so that much waits when the daemon is stopped.
+    What it has read is written, also packets whose records did not arrive, or
+    that it did not process because the session held too much."""
     ends_in_time(whole_packets, size(16, 8), "--max-memory", "64M")
 
 
@@ -593,7 +593,7 @@ def many_write_little_at_the_end():
 
 
 def files_of_datagrams_at_the_end():
-    """Packets over UDP, each a file, behind one that is missing."""
+    """Packets over UDP, each a file, after one that is missing."""
     ends_in_time(_files_of_datagrams)
 
 

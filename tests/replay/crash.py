@@ -147,7 +147,7 @@ class Sequence(threading.Thread):
                 self.done += 1
                 check(not self.is_alone or not left, f"{left} is left")
         except relay.Failed as error:
-            # What a connection that broke says is no news.
+            # The error of a connection that broke is expected.
             self.error = error if "left" in str(error) else None
         except (OSError, struct.error):
             pass
@@ -232,8 +232,8 @@ def open_now(daemon):
 
 
 def open_at_rest(daemon):
-    """The same while nobody is connected. Threads that start after the port
-    files are written are all there when the daemon answers."""
+    """The same without connections. Threads that start after the port files are
+    written have all started when the daemon answers."""
     control = daemon.peer()
     count = open_now(daemon) - 1
     control.sock.close()
@@ -275,8 +275,8 @@ def peers_killed_at_any_instant():
 
 
 def a_full_disk():
-    """Only what does not fit is lost, and the peer is told; what comes when
-    there is room again is written."""
+    """Only what does not fit is lost, and the peer gets an error; what arrives
+    when there is space again is written."""
     small_disk.run(fill_up, "--on-full=refuse")
 
 

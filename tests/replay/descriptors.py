@@ -222,8 +222,8 @@ def attach_to(session, v):
 
 def ended_sessions_of_viewers():
     """Live sessions of one packet, whose viewers know of them and do not read.
-    The folder of each stays open for them; sessions come on all the same, and
-    a viewer that asks is served."""
+    The folder of each stays open for them; new sessions are still accepted,
+    and a viewer that asks is served."""
     with relay.Daemon("--fd-pool-size", "512", workers=1) as daemon:
         first = viewer.Watched(daemon, "first")
         first.step()

@@ -99,11 +99,11 @@ class Stream:
 
 
 class Peer:
-    """A session that goes on whatever it is told, and notes it."""
+    """A session that continues after any error, and records that it got one."""
 
     def __init__(self, daemon, live=0):
         self.daemon, self.streams, self.path = daemon, [], None
-        self.was_told = False   # that something could not be written
+        self.got_error = False  # something could not be written
         self.has_ended = False  # early, refused or closed
         self.control, self.data = daemon.control(), daemon.data()
         self.control.is_strict = False
@@ -131,9 +131,9 @@ class Peer:
     def send_metadata(self):
         self.control.metadata(self.meta.handle, ctf.METADATA)
 
-    def tell(self, stream):
+    def note_error(self, stream):
         stream.open.clear()
-        self.was_told = True
+        self.got_error = True
 
     def packet(self, stream):
         seq = stream.sent
@@ -145,10 +145,10 @@ class Peer:
         if code == relay.OK:
             stream.open.add(seq)
         else:
-            self.tell(stream)
+            self.note_error(stream)
 
     def wait(self, stream):
-        """Until all is written, or it is told that it cannot be."""
+        """Waits until all is written, or the relay reports that it cannot be."""
         until = time.monotonic() + relay.TIMEOUT
         while True:
             code = self.control.pending(stream.handle, stream.sent - 1)
@@ -156,7 +156,7 @@ class Peer:
                 stream.acked |= stream.open
                 stream.open.clear()
             elif code != 1:
-                self.tell(stream)
+                self.note_error(stream)
             if code != 1:
                 return
             check(time.monotonic() < until, "DATA_PENDING stays 1")
@@ -278,12 +278,12 @@ def play(daemon, scenario):
         peer.__init__(daemon, live=100_000 * ("viewer" in scenario))
         SCENARIOS[scenario](peer)
     except (Ended, OSError, struct.error):
-        peer.was_told = peer.has_ended = True
+        peer.got_error = peer.has_ended = True
     except Failed as error:
         # A connection that was closed is an answer; one that is silent is not.
         if not str(error).startswith("closed"):
             raise
-        peer.was_told = peer.has_ended = True
+        peer.got_error = peer.has_ended = True
     for conn in (getattr(peer, name, None) for name in ("control", "data")):
         if conn is not None:
             conn.close()
@@ -320,7 +320,7 @@ def look(peer, is_whole):
 
 
 def goes_on(peer, action):
-    """A call that fails once costs what it was for, and no more."""
+    """If a call fails once, only what it should have written is lost."""
     for stream in getattr(peer, "streams", ()):
         left = stream.sent - stream.cleared - len(stream.acked)
         check(peer.has_ended or action in (*KILLS, "full") or
@@ -328,8 +328,8 @@ def goes_on(peer, action):
 
 
 def read_back(peer):
-    """babeltrace2 reads it. Metadata that could not be written was told, and
-    is not what is looked at here."""
+    """babeltrace2 reads the session. Traces are not read if their metadata could
+    not be written and the peer got an error."""
     top = peer.daemon.out / peer.path
     acked = collections.Counter()
     for stream in getattr(peer, "streams", ()):
@@ -337,7 +337,7 @@ def read_back(peer):
     whole = [p.parent for p in top.rglob("metadata")
              if p.read_bytes() == ctf.METADATA]
     if not whole:
-        check(peer.was_told or not acked, "no metadata")
+        check(peer.got_error or not acked, "no metadata")
         return
     found = ctf.read(*whole)
     if found is None:

@@ -334,7 +334,7 @@ def idle(*conns):
 
 
 def send_all(control, blob):
-    """Requests whose replies nobody needs; until they are served."""
+    """Requests whose replies are not needed; waits until they are served."""
     with spraying([Jet(control.sock, blob, once=True)]) as sent:
         check(sent.wait(60), "it is not read")
         relay.wait_until("it is not served", idle(control), SERVED)

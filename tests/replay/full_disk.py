@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A full disk ends no session: what is lost is told, nobody waits for ever, and
-recording goes on when there is room. Each case has a small file system.
+"""A full disk ends no session: losses are reported, no peer waits forever, and
+recording continues when there is space. Each case has a small file system.
 
 Arguments: cases by name, all if none.
 """
@@ -33,7 +33,7 @@ def lost(daemon):
 
 
 def names(daemon):
-    """What is in the output directory but for the notes of retention."""
+    """What is in the output directory, except the notes of retention."""
     return {p.name for p in daemon.out.iterdir()}
 
 
@@ -42,7 +42,7 @@ def until(true, what, limit=relay.TIMEOUT):
 
 
 class Peer(Live):
-    """Packets that may be lost: each tells its number."""
+    """Packets that may be lost: each contains its number."""
 
     def numbered(self, size=65536):
         seq, self.seq = self.seq, self.seq + 1
@@ -127,7 +127,7 @@ def goes_on(daemon):
     # The page asks the relay's threads once a second.
     until(lambda: get(daemon, "/readyz") == (503, "disk full\n"),
           f"/readyz says {get(daemon, '/readyz')}")
-    # A session is admitted all the same, and nothing says that it is not.
+    # A session is admitted nevertheless, and its peer gets no error.
     other = daemon.peer()
     other.create_session(name="other")
     other.close()
@@ -276,7 +276,7 @@ def many_streams_wait():
 
 
 def rotates(daemon):
-    """Rotations while there is no room."""
+    """Rotations while there is no space."""
     peer = Peer(daemon, "rotates")
     peer.numbered()
     peer.settle()
@@ -336,7 +336,7 @@ def a_crash():
 
 
 def leaves_nothing(daemon):
-    """The reserve is seen by nobody, and is gone with the relay."""
+    """The reserve is not visible, and does not exist after the relay has ended."""
     all_ = 8 << 20
     before = all_ - 2 * all_ // 64      # of two workers
     until(lambda: small_disk.free(daemon) == before, "no reserve")

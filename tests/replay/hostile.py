@@ -552,7 +552,7 @@ def planted_links():
 
 
 def refused_stream_does_not_stop_a_rotation():
-    """A folder that could not be made is no part of the chunk."""
+    """A folder that could not be made is not part of the chunk."""
     with relay.Daemon() as daemon, relay.bystander(daemon):
         s = relay.Session(daemon, "refused")
         s.packets(1)

@@ -201,7 +201,8 @@ def data_size_is_not_believed():
 # Connections ----------------------------------------------------------------
 
 def half_requests():
-    """Silence in mid-request, half-closed: nobody waits, all is given back."""
+    """Silence within a request, half-closed connections: no other client waits,
+    and everything is released."""
     with relay.Daemon() as daemon, bystanders(daemon) as good:
         # Now and then one more is open for a moment.
         before = min(daemon.descriptors() for _ in range(20))

@@ -124,8 +124,8 @@ def _fill_memory():
 
 
 def memory_that_others_fill():
-    """Sessions that hold packets without records keep nobody from recording,
-    and give the oldest of them up. The best of some tries counts."""
+    """Sessions that hold packets without records do not prevent others from
+    recording, and lose the oldest of them. The best of some tries counts."""
     for _ in range(TRIES):
         worst = _fill_memory()
         if worst < WORST:
@@ -146,8 +146,8 @@ def begin_packets(daemon, session, count):
 
 
 def halves_that_others_have_begun():
-    """Who fills the memory by messages that are not ended is closed, and nobody
-    else, whichever worker has him."""
+    """A peer that fills the memory with incomplete messages is closed, and no
+    other peer, on any worker."""
     with relay.Daemon("--max-memory", "32M", workers=2) as daemon:
         good = [relay.Session(daemon, f"good{i}") for i in range(4)]
         for s in good:
@@ -246,7 +246,7 @@ def metadata_of_a_peer_that_resets():
 
 
 def streams_without_end():
-    """Who adds too many gets no more; who has few still gets some."""
+    """A peer that adds too many gets no more; a peer with few still gets some."""
     with relay.Daemon("--max-memory=32M", workers=1) as daemon, \
             relay.bystander(daemon):
         hoard = relay.Session(daemon, "hoard")

@@ -41,7 +41,7 @@ class Dialogue:
         self.done = 0
 
     def replies(self, command):
-        """The recorded ones to COMMAND."""
+        """The recorded replies to COMMAND."""
         return [reply for _, ask, reply in self.steps
                 if number_of(ask) == command]
 

@@ -164,7 +164,8 @@ def requests_in_any_order():
 
 
 def what_is_listed():
-    """P19: not what has ended, though a viewer reads it; what is not live."""
+    """P19: sessions that are not live are listed; sessions that have ended are
+    not, even while a viewer reads them."""
     with relay.Daemon() as daemon:
         plain = relay.Session(daemon, "plain")
         snapshot = relay.Session(daemon, "snapshot", snapshot=1)
@@ -381,8 +382,8 @@ def metadata_waits_for_a_data_stream():
 
 
 def metadata_alone_ends_unseen():
-    """A trace that never has a data stream is announced to nobody, and keeps
-    no viewer of its session from the end."""
+    """A trace that never has a data stream is not announced to viewers, and does
+    not delay the end of a session for its viewers."""
     with relay.Daemon() as daemon:
         control, data = bare_session(daemon, "bare")
         meta = added(control, "metadata")

@@ -199,8 +199,8 @@ def killed_at_any_moment():
 
 
 def stopped_in_mid_packet():
-    """SIGSTOP of viewers that read all the time: bounded, nobody waits; they
-    go on where they were."""
+    """SIGSTOP of viewers that read all the time: memory is bounded, no other client
+    waits, and they continue where they were."""
     with relay.Daemon() as daemon, at_work(daemon) as work:
         s = big_session(daemon)
         pids = [in_a_process(read_for_ever, daemon) for _ in range(8)]

@@ -167,7 +167,7 @@ def steady():
             ahead = done * 65536 / rate - (time.monotonic() - began)
             if ahead > 0:
                 time.sleep(ahead)
-            # Who stood still for seconds is waited for, then overtaken.
+            # A reader that stood still for seconds is waited for, then overtaken.
             limit = time.monotonic() + relay.TIMEOUT
             while (done * 65536 - reader.bytes > window // 4 and
                    reader.is_alive() and time.monotonic() < limit):
@@ -206,8 +206,8 @@ def files(folder, n=0):
 
 
 def late():
-    """A viewer that falls behind goes on with the oldest packet left, and what
-    it lost is counted; a quiet stream keeps what it has."""
+    """A viewer that falls behind continues with the oldest packet that is left,
+    and what it lost is counted; a quiet stream keeps its packets."""
     with relay.Daemon("--live-window=2M", *HTTP) as daemon:
         flow = Flow(daemon, "late", 2)
         flow.packet(1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The HTTP interface: what it shows is what happened, whoever looks harms
-nobody, and bad clients get a clear answer."""
+"""The HTTP interface: it shows what happened, clients do not disturb peers,
+and bad clients get a clear answer."""
 import http.client
 import json
 import os
@@ -197,7 +197,7 @@ def metric_of(m, name):
 
 
 def losses():
-    """A gap is counted by its cause, told, and in the session's last line."""
+    """A gap is counted by its cause, reported, and in the session's last line."""
     with relay.Daemon("-v") as daemon:
         e = Events(daemon)
         c, d, handle = record(daemon, packets=1, name="gap")
@@ -220,7 +220,7 @@ def losses():
 
 
 def last_line():
-    """Each session has a last line, where nobody has asked for more."""
+    """Each session has a last log line, at the default log level."""
     with relay.Daemon() as daemon:
         end(*record(daemon, packets=2, name="fine"), packets=2)
         wait_until("its last line", lambda: re.search(
@@ -253,7 +253,7 @@ def events():
 
 
 def viewers():
-    """A viewer that comes and goes is told, counted, and shown with its
+    """A viewer that attaches and leaves is reported, counted, and shown with its
     session."""
     with relay.Daemon() as daemon:
         e = Events(daemon)
@@ -469,8 +469,8 @@ def bad_requests():
 
 
 def who_never_reads():
-    """100 clients that never read, and 100 that never finish, harm nobody:
-    others are answered, and a session goes on."""
+    """100 clients that never read, and 100 that never finish, do no harm:
+    others are answered, and a session continues."""
     with relay.Daemon() as daemon:
         c, d, handle = record(daemon, packets=1)
         mute = []
@@ -538,7 +538,7 @@ def all_sessions(daemon):
 
 
 def slow():
-    """Who sends a byte at a time is closed after ten seconds."""
+    """A client that sends a byte at a time is closed after ten seconds."""
     with relay.Daemon() as daemon:
         s = daemon.connect(daemon.http_port)
         began = time.monotonic()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What doc/ops offers to whoever watches the relay: the rules for Prometheus and
+"""What doc/ops offers for monitoring the relay: the rules for Prometheus and
 the dashboard for Grafana ask for what the daemon exports, and for nothing else;
 the examples for firewalls can be loaded."""
 import json

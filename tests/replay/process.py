@@ -338,7 +338,7 @@ def nobody_who_sends_keeps_it_from_ending():
 
 
 def nobody_reads_standard_error():
-    """A full pipe delays nobody, however much peers give cause to complain."""
+    """A full pipe for messages delays no peer, however many messages there are."""
     reader, writer = os.pipe()
     own = os.open(f"/proc/self/fd/{writer}", os.O_WRONLY | os.O_NONBLOCK)
     try:

@@ -450,7 +450,7 @@ class Control(Connection):
 def session_request(name="s", host="h", base="", uuid=b"u" * 16, peer=0,
                     created=1_800_000_000, snapshot=0, live=0, chunk=None,
                     has_time=0, ctf=None):
-    """CTF: the trace format that a peer of 2.15 tells."""
+    """CTF: the trace format that a peer of 2.15 states."""
     names = [text(name), text(host), text(base)]
     if ctf is not None:
         names.insert(0, struct.pack(">I", ctf))

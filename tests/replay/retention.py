@@ -66,7 +66,7 @@ def record(daemon, name, packets=4, size=65536, **fields):
 
 
 def stored(daemon, **query):
-    """path -> entry"""
+    """The stored traces: {path: entry}."""
     text = "?" + urllib.parse.urlencode(query) if query else ""
     return {e["path"]: e
             for e in ask(daemon, "/api/v1/stored" + text)["stored"]}
@@ -202,7 +202,7 @@ def a_viewer_reads_on():
 
 
 def kept():
-    """Who is kept stays, over a restart too, until it is told otherwise."""
+    """A trace that is kept stays, also over a restart, until it is released."""
     with start() as daemon:
         dirs = finished(daemon, 3)
         name = str(dirs[0].relative_to(daemon.out))
@@ -641,8 +641,8 @@ def pages():
 
 
 def bad_orders():
-    """Who gives orders as he should not gets a clear answer; who leaves before
-    his, no harm. On the port nobody gives any."""
+    """A client with an invalid request gets a clear answer; one that disconnects
+    before the answer does no harm. The TCP port accepts no such requests."""
     def say(text):
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(relay.TIMEOUT)
@@ -749,8 +749,8 @@ def round_trips(session, until):
 
 
 def a_bystander_is_not_delayed():
-    """While thousands of directories are deleted, who records does not feel
-    it."""
+    """The deletion of thousands of directories does not delay peers that
+    record."""
     n = 10000 if os.environ.get("TP_TEST_LONG") else 2000
     with start() as daemon:
         forge(daemon, n)

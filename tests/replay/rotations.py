@@ -27,7 +27,7 @@ def wait_until_gone(top, name):
 
 
 def something_is_in_the_way_of_archives():
-    """The peer is told, and readers see the data: they skip names that begin
+    """The peer gets an error, and readers see the data: they skip names that begin
     with a dot."""
     with relay.Daemon() as daemon, relay.bystander(daemon):
         for kind in "file", "link":

@@ -122,7 +122,7 @@ def another_mount_is_fine():
             done = subprocess.run(["mount", "-t", "tmpfs", "none", mount],
                                   stderr=subprocess.DEVNULL)
             if done.returncode != 0:
-                print("SKIP another_mount_is_fine: no right to mount")
+                print("SKIP another_mount_is_fine: not permitted to mount")
                 return
             try:
                 for path in (mount, mount / "below"):
@@ -226,7 +226,7 @@ def files_that_are_removed_at_the_end():
 
 
 def a_zone_is_known():
-    """The time zone's file is outside: names have local time all the same."""
+    """The time zone's file is outside: names have local time nevertheless."""
     os.environ.pop("TZ", None)
     for zone in ("Asia/Tokyo", ":/usr/share/zoneinfo/Asia/Tokyo"):
         if not os.path.exists("/usr/share/zoneinfo/Asia/Tokyo"):

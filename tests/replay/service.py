@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a service manager and the daemon tell each other: sockets that it hands
-over, the watchdog, the line for people. Plays the service manager. See
+"""What a service manager and the daemon exchange: sockets that it hands
+over, the watchdog, the status line. Plays the service manager. See
 tests/systemd for the real one."""
 import ctypes
 import os
@@ -132,7 +132,8 @@ def the_watchdog_wants_all_loops_to_turn():
 
 
 def no_watchdog_no_message():
-    """Not without one, nor for another process; STATUS all the same."""
+    """No watchdog messages without a watchdog, nor for another process; STATUS is
+    sent in any case."""
     for env in ({}, {"WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"},
                 {"WATCHDOG_USEC": "soon"}):
         with Manager() as manager:
@@ -218,7 +219,7 @@ class Handed:
 
 
 def sockets_are_taken():
-    """Who connected before the start is served; the ports are told as usual;
+    """A client that connected before the start is served; ports are logged as usual;
     after the end they listen on."""
     handed = Handed("live:control:data")
     early = socket.create_connection(("127.0.0.1", handed.ports[1]))
@@ -236,8 +237,8 @@ def sockets_are_taken():
 
 
 def http_takes_a_socket():
-    """Who asks before the start is answered; --http is ignored, and what is
-    told is where it listens."""
+    """A request from before the start is answered; --http is ignored, and the
+    address on which it listens is logged."""
     for option in ((), ("--http=none",), ("--http=unix:/nowhere/x",)):
         handed = Handed("http", kinds=["tcp"])
         early = socket.create_connection(("127.0.0.1", handed.ports[0]))

@@ -12,7 +12,7 @@ has_namespace = False
 
 
 def enter_namespace():
-    """False: that is not allowed here."""
+    """Enters a mount namespace. False: that is not allowed here."""
     global has_namespace
     if has_namespace:
         return True
@@ -26,13 +26,14 @@ def enter_namespace():
 
 
 def run(case, *options, workers=2, mount="size=8m"):
-    """CASE(daemon), or a line that says why not."""
+    """Runs CASE(daemon) on a small file system; prints SKIP and why if it
+    cannot be mounted."""
     with relay.Daemon(*options, workers=workers) as daemon:
         daemon.stop()
         if not enter_namespace() or subprocess.run(
                 ["mount", "-t", "tmpfs", "-o", mount, "tmpfs",
                  str(daemon.out)], stderr=subprocess.DEVNULL).returncode != 0:
-            print(f"SKIP {case.__name__}: no right to mount", flush=True)
+            print(f"SKIP {case.__name__}: not permitted to mount", flush=True)
             return
         try:
             daemon.start_again()

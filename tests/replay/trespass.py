@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who is not trusted reaches for what is not his: other sessions' directories,
+"""Untrusted peers try to reach what is not theirs: other sessions' directories,
 names that the relay uses itself, the run directory. Starts daemons of its
 own."""
 import os
@@ -111,7 +111,7 @@ def base_paths_into_a_session():
 
 
 def sessions_below_one_folder():
-    """Base paths that share a folder that is nobody's."""
+    """Base paths that share a folder that belongs to no session."""
     with relay.Daemon() as daemon:
         for base in "lab/one", "lab/two", "lab/more/three", "lab/more/four":
             begin(daemon, "h/" + base, base=base)
@@ -183,8 +183,8 @@ def old_paths_of_one_folder():
 
 
 def an_old_path_is_no_host():
-    """Who records in a folder that hosts have their traces in has not claimed
-    it."""
+    """A session that records in a folder with traces of hosts does not own that
+    folder."""
     with relay.Daemon() as daemon:
         old = old_peers.Old(daemon, 10, "old", "newhost")
         begin(daemon, "newhost/b", host="newhost", base="b")
@@ -194,8 +194,8 @@ def an_old_path_is_no_host():
 
 
 def snapshot_sessions_are_seen():
-    """While one lives, nobody records inside its directory, nor beside its
-    snapshots; sessions of the same peer, host and name share it."""
+    """While one is open, no other session records inside its directory, nor beside
+    its snapshots; sessions of the same peer, host and name share it."""
     with relay.Daemon() as daemon:
         ours = {"base": "place", "snapshot": 1, "uuid": b"u" * 16}
         begin(daemon, "h/place", **ours)

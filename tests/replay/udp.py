@@ -404,7 +404,7 @@ def a_gap_behind_a_slow_packet_ends_in_time():
 
 
 def one_gap_after_the_other_ends_in_time():
-    """Nobody asks: the daemon wakes up by itself."""
+    """Without requests: the daemon wakes up by itself."""
     with relay.Daemon(UDP, workers=1) as daemon:
         s = UdpSession(daemon, gap_us=300_000)
         for seq in 1, 3, 5, 7:
