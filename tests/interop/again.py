@@ -38,7 +38,7 @@ def pause(w, app, meanwhile=None):
 
 
 def expect_all_but(got, emitted, pauses, times=1):
-    """Each event TIMES times, but for those of the pauses."""
+    """Each event TIMES times, except those of the pauses."""
     may_miss = {n for numbers in pauses for n in numbers}
     count = collections.Counter(got)
     wrong = [n for n in emitted if count[n] != times and n not in may_miss]

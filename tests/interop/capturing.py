@@ -241,7 +241,7 @@ def capture_loopback(w):
 
 
 def discarded(w, path):
-    """How many events babeltrace2 tells that were discarded."""
+    """How many discarded events babeltrace2 reports."""
     return sum(int(n) for n in re.findall(
         r"Tracer discarded (\d+) event", tree.babeltrace2(w, path)[1]))
 

@@ -69,7 +69,7 @@ class Stream:
 
 
 class Dialogue:
-    """One peer; LINES is what comes of it."""
+    """One peer; LINES are its results."""
 
     def __init__(self, w, seed):
         self.random = random.Random(seed)
@@ -132,7 +132,7 @@ class Dialogue:
         self.ask("streams-sent", relay.STREAMS_SENT)
 
     def create_session(self):
-        """As its version does."""
+        """Creates a session by the protocol of the peer's version."""
         if self.minor < 11:
             blob = relay.text(self.name).ljust(255, b"\0") \
                 + b"host".ljust(64, b"\0") \
@@ -141,15 +141,15 @@ class Dialogue:
             self.session = answer
             return
         base = self.random.choice(("", "", "", "lab/" + self.name))
-        host, told = "host", self.name
+        host, name = "host", self.name
         if self.random.random() < 0.15:
             kind = self.random.choice(sorted(ODD_SESSIONS))
-            host, told, base = (part % {"s": self.name}
+            host, name, base = (part % {"s": self.name}
                                 for part in ODD_SESSIONS[kind])
             self.note("odd session " + kind, "asked")
         fields = {"ctf": 1} if self.minor >= 15 else {}
         blob = relay.session_request(
-            name=told, host=host, base=base, live=self.live,
+            name=name, host=host, base=base, live=self.live,
             created=CREATED + self.seed, snapshot=int(self.is_snapshot),
             uuid=hashlib.md5(self.name.encode()).digest(), peer=self.seed,
             **fields)
@@ -188,21 +188,21 @@ class Dialogue:
         handle = self.old_answer("add " + channel, relay.ADD_STREAM, blob)
         self.streams.append(Stream(channel, handle, channel == "metadata"))
 
-    # What it does then.
+    # Its actions after that.
 
     def some(self, is_metadata=False):
-        """An open stream of its own."""
+        """One of its open streams, at random."""
         return self.random.choice([s for s in self.streams if s.is_open
                                    and s.is_metadata == is_metadata])
 
     def index_blob(self, stream, seq, size, **fields):
-        """A record, as long as its version has it."""
+        """An index record, with the length of the peer's version."""
         blob = relay.index_request(stream, seq, size, ctf=1, instance=0,
                                    packet_seq=seq, **fields)
         return blob if self.minor >= 8 else blob[:64]
 
     def packet(self, stream=None):
-        """A packet, and its record before or behind it."""
+        """A packet, and its record before or after it."""
         stream = stream or self.some()
         size = self.random.choice((512, 4000, 4096, 9000))
         padding = self.random.choice((0, 96, 4096 - size % 4096))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Scenarios about ends that nobody wanted, and the daemon as a process."""
+"""Scenarios about unexpected ends, and about the daemon as a process."""
 import os
 
 import tree
@@ -30,7 +30,7 @@ def expect_broken(w, name, emitted):
 
 @scenario(compare_tree=False)
 def app_killed(w):
-    """kill -9 of the application: its buffers are read all the same"""
+    """kill -9 of the application: its buffers are read nevertheless"""
     begin(w, "akill")
     app = w.app(0, 5000)
     app.wait_emitted(700)

@@ -40,8 +40,8 @@ def make_room(w):
 
 
 def read(w, path):
-    """The numbers of the events that babeltrace2 reads; whether it tells of
-    packets that are missing."""
+    """The numbers of the events that babeltrace2 reads; whether it reports
+    missing packets."""
     text, said = tree.babeltrace2(w, path)
     return tree.event_numbers(path, text), sum(
         int(n) for n in re.findall(r"Tracer discarded (\d+) packet", said))
@@ -121,8 +121,8 @@ def full_disk_live(w):
 
 @scenario(options=None, reference=False)
 def full_disk_ends(w):
-    """sessions that begin, rotate and end while there is no room, with new
-    applications: no command hangs, and what there was can be read"""
+    """sessions that begin, rotate and end while there is no space, with new
+    applications: no command hangs, and earlier events can be read"""
     os.mkdir(w.relay.output)
     mount(w, *SMALL)
     w.relay.start("-vv")

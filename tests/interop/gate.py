@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A gate before a relay's control port. A sender's first index, and what comes
-behind it, waits there: no packet is complete before the gate is opened, however
+after it, waits there: no packet is complete before the gate is opened, however
 slow the machine is."""
 import contextlib
 import socket

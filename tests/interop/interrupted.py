@@ -24,9 +24,9 @@ import relay                                            # noqa: E402
 
 PACKETS = 60            # per stream
 NAMES = {130: "SIGINT", 143: "SIGTERM"}
-# Seconds from a signal to the end. At once, but for a tick and a machine that
-# stands still; a relay that does not answer is waited for. Who hears no signal
-# goes on for longer.
+# Seconds from a signal to the end: at once, except for a tick and a busy machine,
+# or after waiting for a relay that does not answer. A program that missed the
+# signal would take longer.
 AT_ONCE, PATIENCE = 10.0, 12.0
 
 
@@ -217,8 +217,8 @@ def send_interrupted_mute(w):
 
 @scenario(options=None, needs_sessiond=False, reference=False)
 def send_fails(w):
-    """what goes wrong is an error in the JSON: nobody listens, a relay that goes
-    away, a trace that is none; a name with a slash is refused in words"""
+    """failures are an error in the JSON: no relay listens, a relay disconnects, a
+    directory is not a trace; for a name with a slash the error is text"""
     trace = os.path.join(w.directory, "trace")
     made.make(trace, PACKETS, 100000)
     (port,) = free_ports(1)

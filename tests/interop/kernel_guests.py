@@ -83,7 +83,8 @@ class Guests:
                           + " ".join(output.split()))
 
     def add(self, name, port, has_buffer=False):
-        """An agent on PORT, known as NAME; HAS_BUFFER: of its own."""
+        """Starts an agent on PORT, registered as NAME; HAS_BUFFER: with a ring buffer
+        of its own."""
         agent = ("trace-cmd", "agent", "-N", "127.0.0.1", "-p", str(port))
         if has_buffer:
             self.kernel.instance(name)

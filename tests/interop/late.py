@@ -94,5 +94,5 @@ def viewers_behind(w):
     emitted += [n for app in apps for n in app.finish()]
     w.lttng("destroy", "vbehind")
     expect_all(viewer, emitted, last)
-    # 1.2 s on a quiet machine; one that falls behind goes on doing so.
+    # 1.2 s on a quiet machine; a viewer that falls behind does not catch up.
     check(worst <= 6, f"the viewer was {worst:.2f} s behind")

@@ -171,7 +171,7 @@ class Link:
 
 
 class LossyLink(Link):
-    """The same, which loses datagrams when told to."""
+    """The same, which loses datagrams on request."""
 
     def __init__(self, w):
         super().__init__(w)

@@ -77,7 +77,7 @@ def on_disk(path):
 
 
 def in_loss_log(path):
-    """{stream: numbers of the packets that .loss.jsonl tells of}"""
+    """{stream: numbers of the packets that .loss.jsonl lists}"""
     found = collections.defaultdict(list)
     for folder, _, files in os.walk(path):
         if ".loss.jsonl" not in files:

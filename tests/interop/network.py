@@ -127,7 +127,7 @@ def gaps(here):
 
 
 def expect_readable(w, path, emitted):
-    """babeltrace2 reads the rest, and tells of every gap between packets."""
+    """babeltrace2 reads the rest, and reports every gap between packets."""
     text, said = tree.babeltrace2(w, path)
     seen = tree.event_numbers(path, text)
     if len(set(seen)) != len(seen) or not set(seen) < set(emitted):

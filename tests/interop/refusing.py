@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Scenarios of sessions that the relay cannot take: the commands of lttng end
-soon, with an error, and its session daemon goes on."""
+"""Scenarios of sessions that the relay cannot accept: the commands of lttng end
+soon, with an error, and the session daemon continues."""
 import os
 import shutil
 import subprocess
@@ -11,12 +11,12 @@ from scenarios import expect_snapshot
 from story import begin, end, expect_session, scenario
 from world import Failure, Skipped, check
 
-PATIENCE = 20.0          # seconds, of somebody who typed a command
+PATIENCE = 20.0          # seconds that a user waits for a command
 KINDS = {"plain": [], "live": ["--live=100000"], "snap": ["--snapshot"]}
 
 
 def say(w, *argv):
-    """An lttng command, which must end soon; whether it went well."""
+    """Runs an lttng command, which must end soon; True if it succeeded."""
     w.lttng(*argv, ok=None)
     done = w.commands[-1]
     if done["seconds"] > PATIENCE:
@@ -25,7 +25,7 @@ def say(w, *argv):
 
 
 def prepare(w, kind, name):
-    """A session up to its start; whether all went well."""
+    """Creates a session, but does not start it; True if all commands succeeded."""
     return all([
         say(w, "create", name, "--set-url", w.url(), *KINDS[kind]),
         say(w, "enable-channel", "-u", "-s", name, "--subbuf-size", "4k",
@@ -34,28 +34,28 @@ def prepare(w, kind, name):
 
 
 def use(w, kind, name):
-    """The same from its start on, until it is gone."""
-    went_well = say(w, "start", name)
+    """Starts, uses and destroys that session; True if all commands succeeded."""
+    succeeded = say(w, "start", name)
     w.run_app(0, 300)
     if kind == "snap":
-        went_well &= say(w, "snapshot", "record", "-s", name)
-    went_well &= say(w, "stop", name)
-    return say(w, "destroy", name) and went_well
+        succeeded &= say(w, "snapshot", "record", "-s", name)
+    succeeded &= say(w, "stop", name)
+    return say(w, "destroy", name) and succeeded
 
 
 def expect_refused(w):
-    """One session of each kind, of which lttng tells that it went wrong."""
+    """Uses a session of each kind; a command of lttng must report an error."""
     for kind in KINDS:
         name = "no-" + kind
-        went_well = prepare(w, kind, name)
-        if use(w, kind, name) and went_well:
+        succeeded = prepare(w, kind, name)
+        if use(w, kind, name) and succeeded:
             raise Failure("%s: no command of lttng failed" % kind)
         if name in w.lttng("list"):
             raise Failure("%s: the session is still there" % kind)
 
 
 def expect_taken(w, name):
-    """Sessions of the same session daemon, as if nothing had been."""
+    """Later sessions of the same session daemon succeed."""
     for kind in KINDS:
         if not (prepare(w, kind, name + kind) and use(w, kind, name + kind)):
             raise Failure("%s: lttng %s failed"
@@ -66,7 +66,7 @@ def expect_taken(w, name):
 
 
 def mount(w, *argv):
-    """Or the scenario cannot be told here."""
+    """Mounts a file system as the relay's output; skips the scenario if it cannot."""
     if not w.private:
         raise Skipped("no mount namespace of its own")
     subprocess.run(["mount", *argv, w.relay.output], check=True)

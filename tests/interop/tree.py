@@ -192,7 +192,7 @@ class Viewer:
 
 
 def wait_attached(world, *sessions):
-    """A viewer of a live session sees what comes from then on."""
+    """A viewer of a live session sees the events from then on."""
     wait_for("the viewer attached", lambda: all(
         (listed(world, name) or (0, 0))[1] for name in sessions), timeout=30)
 

@@ -61,7 +61,7 @@ class Tunnel:
         self.children = []
 
     def write(self, name, text):
-        """A file that only root reads; its path."""
+        """Writes a file that only root can read; returns its path."""
         path = os.path.join(self.keys, name)
         with open(path, "w", encoding="ascii") as handle:
             os.chmod(path, 0o600)

@@ -383,7 +383,7 @@ def viewers_load(w):
 
 @scenario(reference=False, compare_tree=False)
 def viewers_and_a_mute_one(w):
-    """connections that send half a request and wait delay nobody"""
+    """connections that send half a request and wait do not delay other viewers"""
     begin(w, "vmute", "--live=100000")
     await_session(w, "vmute")
     mutes = []

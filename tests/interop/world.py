@@ -145,7 +145,7 @@ def drop_root():
 
 
 def free_ports(count):
-    """Ports nobody listens on; found together, so all different."""
+    """Unused ports; found together, so that all are different."""
     socks = [socket.socket() for _ in range(count)]
     try:
         for sock in socks:
@@ -231,7 +231,7 @@ class Relay:
 
     def start(self, *options, environment=None):
         """In the foreground, until it serves."""
-        # Written behind its ports and what it has recovered.
+        # Written after its other port files, and after recovery.
         ready = self.world.rundir() + "/relayd/live.port"
         if not self.world.is_reference:
             with contextlib.suppress(FileNotFoundError):
@@ -330,7 +330,7 @@ class App:
         return self.emitted()
 
     def enough(self):
-        """It ends behind its event; what it emitted."""
+        """Ends the application after its current event; returns what it emitted."""
         self.child.send_signal(signal.SIGTERM)
         return self.finish()
 
@@ -349,8 +349,8 @@ class App:
         return self.emitted()
 
     def is_asleep(self):
-        """Of a program that was told to stop: was it in mid-sleep? True if
-        nobody may know."""
+        """Was the program, which was sent SIGSTOP, in a sleep? True if that cannot
+        be found out."""
         state, call = "", ""
         try:
             while state not in ("T", "t", "Z"):
@@ -425,7 +425,7 @@ class World:
         wait_for("lttng-sessiond", answers, step=0.05)
 
     def spawn(self, *command, environment=None, **how):
-        """A program that ends with this world; it is silent unless told."""
+        """A program that ends with this world; silent by default."""
         child = subprocess.Popen(
             command, env=self.env(environment), stdin=subprocess.DEVNULL,
             **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,

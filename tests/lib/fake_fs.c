@@ -153,8 +153,8 @@ is_found(struct node *const *at, const char *name, size_t n)
 	       (*at)->name[n] == '\0';
 }
 
-/* The link that PATH's last component is, or would be; NULL: no such folder.
- * *LEAF is that component. */
+/* Where the last component of PATH is linked, or would be; NULL: its folder
+ * does not exist. *LEAF is that component. */
 static struct node **
 find(int base, const char *path, const char **leaf)
 {
