@@ -94,8 +94,7 @@ option_next(const struct option_table *t, int argc, char **argv,
     char why[OPTION_WHY_LEN])
 {
 	struct option longs[OPTION_ROWS + 1] = { 0 };
-	/* "+": stop at the first operand; ":": say if an argument is missing.
-	 */
+	/* "+": stop at the first operand; ":": report a missing argument. */
 	char letters[2 * OPTION_ROWS + 3] = "+:";
 	char *end = letters + (t->has_command ? 2 : 1);
 	int c;

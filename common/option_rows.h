@@ -22,8 +22,7 @@ enum option_id {
 };
 #endif
 
-/* The offset of FIELD. If it does not have the type TYPE, the compiler warns.
- */
+/* The offset of FIELD. The compiler warns if its type is not TYPE. */
 #define OPTION_PLACE(field, type)                          \
 	(offsetof(OPTIONS_STRUCT, field) +                 \
 	    0 * sizeof(&((OPTIONS_STRUCT *)NULL)->field == \

@@ -42,8 +42,7 @@ struct notes_place {
 enum status notes_open(struct notes **out, const struct notes_place *p,
     void (*each)(void *arg, const struct notes_row *row), void *arg) MUST_CHECK;
 void notes_close(struct notes *n); /* NULL is fine; errno stays */
-/* Remove the file: nothing in it counts any more. Only notes_close() follows.
- */
+/* Remove the file, which is not valid any more. Only notes_close() follows. */
 void notes_remove(struct notes *n);
 /* Was the file removed or replaced? */
 bool notes_are_lost(const struct notes *n);

@@ -38,8 +38,7 @@ struct reorder {
 	 * from lowest_base. */
 	struct heap lowest;
 	uint64_t lowest_base;
-	/* Records of numbers below FIRST: they are dropped with the next gap.
-	 */
+	/* Records of numbers below FIRST: dropped with the next gap. */
 	struct list early;
 	unsigned n_records;
 	bool needs_record; /* packets leave only with a record */
