@@ -272,13 +272,13 @@ run(struct relay *r)
 		st = serve(r);
 	}
 	acceptor_destroy(r->acceptor);
-	/* After a failed start, the next start still reports the cut sessions.
-	 */
+	/* After a failed start, the next one still reports the cut sessions. */
 	if (st == OK)
 		cut = stats_sum(STAT_ended_stop);
 	if (st == OK && cut > 0)
 		log_warn("sessions cut by this stop: %" PRIu64
-			 "; their tracers do not notice",
+			 "; their tracers do not notice, so destroy and create "
+			 "these sessions again",
 		    cut);
 	open_sessions_end(&r->sessions, cut);
 	/* Before HTTP, which it informs of deletions; after the workers, whose

@@ -362,8 +362,7 @@ serve_attach(struct viewer *v, const struct live_request *q,
 	struct live_session *s = viewers_find(v->viewers, q->id);
 	enum live_attach status = check_attach(v, s, q);
 
-	/* A listing may have counted streams whose event is still on its way.
-	 */
+	/* A listing may have counted streams whose event has not arrived. */
 	if (status == LIVE_ATTACH_OK && how->may_hold &&
 	    v->viewers->holds_replies && viewers_are_behind(v->viewers)) {
 		*held = (struct live_held){ .until_ns = how->arrived_ns +

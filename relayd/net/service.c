@@ -81,8 +81,7 @@ measure_rate(struct service *s, uint64_t received)
 {
 	const uint64_t now = clock_now_ns(), ns = now - s->measured_ns;
 
-	/* With a watchdog, lines are sent more often than rates are measured.
-	 */
+	/* With a watchdog, lines are sent more often than rates change. */
 	if (s->measured_ns != 0 && ns < MEASURE_EVERY)
 		return s->rate;
 	if (s->measured_ns != 0)

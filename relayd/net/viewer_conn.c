@@ -42,8 +42,7 @@ viewer_conn_create(
 	return c;
 }
 
-/* C has to make progress: it reads its reply, or sends the rest of a request.
- */
+/* C must make progress: read its reply, or send the rest of a request. */
 static void
 count_busy(struct viewer_conn *c)
 {
@@ -149,8 +148,7 @@ copy_small(struct viewer_conn *c)
 	return true;
 }
 
-/* As send(2) or sendfile(2): at most MOST bytes; those of the file come last.
- */
+/* As send(2) or sendfile(2): at most MOST bytes, those of the file last. */
 static ssize_t
 send_once(struct viewer_conn *c, size_t most)
 {
@@ -442,8 +440,7 @@ viewer_conns_destroy(struct viewer_conns *set)
 		    list_first(&set->conns, struct viewer_conn, node));
 }
 
-/* Must the held request be served again? SOURCE has something new; NULL: any.
- */
+/* Must the held request be served again? SOURCE has an event; NULL: any. */
 static bool
 is_woken(struct viewer_conn *c, const void *source)
 {
@@ -516,8 +513,8 @@ close_marked(struct viewer_conns *set)
 		if (!viewer_is_to_be_closed(c->viewer, &n_streams, &n_sessions))
 			continue;
 		log_peer(LOG_WARN,
-		    "peer=%s viewer closed: %u ended streams, and some of %u "
-		    "ended sessions, wait to be read",
+		    "peer=%s viewer closed: it left too much unread: %u ended "
+		    "streams, and parts of %u ended sessions",
 		    c->peer, n_streams, n_sessions);
 		viewer_conn_destroy(c);
 	}

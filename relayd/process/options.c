@@ -402,8 +402,7 @@ options_read_files(struct options *o)
 	return main_file == OK && others == OK && given == OK ? OK : E_REFUSED;
 }
 
-/* Report the variable NAME, which has our prefix and is not the setting REST.
- */
+/* Report the variable NAME, which has our prefix; REST is not a setting. */
 static void
 check_variable(const char *name, const char *rest)
 {

@@ -286,8 +286,8 @@ show_http(const struct option_row *r, const void *from, char *out, size_t n)
 		show_url(r, &o->http, out, n);
 }
 
-/* One, or several with blanks between them; more of the same place are added.
- */
+/* One name, or several separated by blanks. Those of one source are added to
+ * each other. */
 static enum status
 take_http_host(const struct option_row *r, void *to, const char *arg)
 {

@@ -468,8 +468,7 @@ refuse_size(struct control *c, const struct relay_header *hdr, struct buf *out)
 	return E_REFUSED_CLOSE;
 }
 
-/* The payload is not complete: wait for it only if the command is allowed now.
- */
+/* The payload is incomplete: wait for it only if the command is allowed. */
 static enum status
 expect(struct control *c, const struct relay_header *hdr)
 {

@@ -84,8 +84,7 @@ intake_is_connected(const struct intake *in)
 {
 	return in->transport->is_connected;
 }
-/* The header of a packet arrived: may its bytes follow? E_PROTOCOL, E_EXISTS.
- */
+/* A header arrived: may the packet's bytes follow? E_PROTOCOL, E_EXISTS. */
 enum status intake_begin(
     struct stream *t, const struct data_header *h) MUST_CHECK;
 /* All bytes of TAKE_P are present. Takes it over, also on failure. */

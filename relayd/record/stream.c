@@ -76,8 +76,7 @@ stream_wake(struct stream *t)
 		notifier->wake(notifier, workers, source);
 }
 
-/* Viewers can see a stream only if it has logs, as those of live sessions do.
- */
+/* Viewers can see only streams with logs, which live sessions have. */
 static void
 show(struct stream *t)
 {

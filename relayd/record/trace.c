@@ -223,8 +223,10 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 		return st;
 	}
 	if (number > 0)
-		log_peer(LOG_INFO, "%s trace %s begins again, as %s", s->tag,
-		    asked->s, t->path->s);
+		log_peer(LOG_INFO,
+		    "%s trace %s: the tracer begins it again, so the new one "
+		    "is recorded in %s",
+		    s->tag, asked->s, t->path->s);
 	*out = t;
 	return OK;
 }

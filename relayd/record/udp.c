@@ -102,7 +102,7 @@ destroy(struct stream *t)
 	if (t->intake.udp->gaps > 0)
 		log_peer(LOG_WARN,
 		    STREAM_FMT " gaps=%" PRIu64 " lost=%" PRIu64
-			       " packets, the last ones %" PRIu64
+			       " packets, in the last gap %" PRIu64
 			       " from number %" PRIu64 " on",
 		    STREAM_ARGS(t), t->intake.udp->gaps, t->intake.udp->lost,
 		    t->intake.udp->last.n, t->intake.udp->last.first);
