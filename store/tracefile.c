@@ -428,7 +428,7 @@ tracefile_discard(struct tracefile *take_tf)
 	tracefile_close(take_tf);
 }
 
-struct batch {
+struct packet_batch {
 	struct iovec iov[BATCH_PIECES];
 	int n_iov;
 	uint64_t bytes;	 /* the size of iov */
@@ -439,7 +439,7 @@ struct batch {
 };
 
 static void
-add_iov(struct batch *b, const void *p, size_t n)
+add_iov(struct packet_batch *b, const void *p, size_t n)
 {
 	b->iov[b->n_iov].iov_base = (void *)(uintptr_t)p;
 	b->iov[b->n_iov++].iov_len = n;
@@ -448,7 +448,7 @@ add_iov(struct batch *b, const void *p, size_t n)
 
 /* Add as many blocks as fit into one call. Returns the first one left. */
 static const struct slab_block *
-add_blocks(struct batch *b, const struct slab_block *s)
+add_blocks(struct packet_batch *b, const struct slab_block *s)
 {
 	for (; s != NULL && b->n_iov < BATCH_PIECES; s = s->next)
 		add_iov(b, s->mem, s->used);
@@ -459,7 +459,7 @@ add_blocks(struct batch *b, const struct slab_block *s)
  * into one call. A packet of more pieces, about 1 GiB, takes several calls: see
  * write_blocks(). */
 static void
-collect(struct batch *b, struct packet *p, unsigned most)
+collect(struct packet_batch *b, struct packet *p, unsigned most)
 {
 	const struct slab_block *s;
 	int need;
@@ -487,7 +487,8 @@ collect(struct batch *b, struct packet *p, unsigned most)
 
 /* Collect as many packets as there is memory for their records. */
 static enum status
-collect_with_records(struct tracefile *tf, struct batch *b, struct packet *p)
+collect_with_records(
+    struct tracefile *tf, struct packet_batch *b, struct packet *p)
 {
 	unsigned most = UINT_MAX;
 
@@ -529,7 +530,7 @@ add_written(struct tracefile *tf, struct packet *p, const struct packet *end,
 }
 
 static enum status
-write_blocks(struct tracefile *tf, struct batch *b, uint64_t *written)
+write_blocks(struct tracefile *tf, struct packet_batch *b, uint64_t *written)
 {
 	uint64_t n, start = tf->data.length;
 	enum status st;
@@ -547,8 +548,8 @@ write_blocks(struct tracefile *tf, struct batch *b, uint64_t *written)
 }
 
 static enum status
-write_batch(
-    struct tracefile *tf, struct batch *b, struct packet *p, unsigned *done)
+write_batch(struct tracefile *tf, struct packet_batch *b, struct packet *p,
+    unsigned *done)
 {
 	uint64_t written, start = tf->data.length;
 	enum status st, synced;
@@ -578,7 +579,7 @@ write_batch(
 enum status
 tracefile_append(struct tracefile *tf, struct packet *first, unsigned *done)
 {
-	struct batch b;
+	struct packet_batch b;
 	enum status st;
 
 	*done = 0;
