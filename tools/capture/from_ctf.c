@@ -21,15 +21,15 @@
 #include "tools/send/trace.h"
 
 /* One file of a stream, with its first packet's place in the stream. */
-struct stream_file {
+struct input_file {
 	struct trace_stream *file;
 	uint8_t uuid[CTF_UUID_LEN];
 	uint64_t instance, seq;
 };
 
 struct input_stream {
-	struct stream_file *part; /* the current one */
-	size_t n_parts;		  /* with those that follow */
+	struct input_file *part; /* the current one */
+	size_t n_parts;		 /* with those that follow */
 	bool has_packet;
 	uint64_t seq, discarded; /* of the last CTF packet */
 	struct reader events;	 /* the rest of it */
@@ -40,8 +40,7 @@ struct input_stream {
 struct conversion {
 	const struct capture_options *options;
 	struct traces traces;
-	struct stream_file
-	    *parts; /* of all streams, one stream after another */
+	struct input_file *parts; /* of all streams, one stream after another */
 	size_t n_parts;
 	struct input_stream *streams;
 	struct heap heap; /* streams that have a next packet, by its time */
@@ -82,7 +81,7 @@ check_trace(struct conversion *c, const struct disk_trace *t)
 static enum status
 add_part(struct conversion *c, struct trace_stream *file)
 {
-	struct stream_file *p = &c->parts[c->n_parts];
+	struct input_file *p = &c->parts[c->n_parts];
 	struct client_packet first;
 
 	if (packets_next(&file->packets, &first) != OK)
@@ -99,7 +98,7 @@ add_part(struct conversion *c, struct trace_stream *file)
 }
 
 static bool
-is_same_stream(const struct stream_file *a, const struct stream_file *b)
+is_same_stream(const struct input_file *a, const struct input_file *b)
 {
 	return a->instance == b->instance &&
 	       memcmp(a->uuid, b->uuid, CTF_UUID_LEN) == 0;
@@ -108,7 +107,7 @@ is_same_stream(const struct stream_file *a, const struct stream_file *b)
 static int
 compare_parts(const void *left, const void *right)
 {
-	const struct stream_file *a = left, *b = right;
+	const struct input_file *a = left, *b = right;
 	const int order = memcmp(a->uuid, b->uuid, CTF_UUID_LEN);
 
 	if (order != 0)
