@@ -56,7 +56,7 @@ def status():
 
 
 def rates():
-    """Every rate that the relay tells is shown, also by check. They are of the
+    """Every rate that the relay reports is shown, also by check. They are of the
     last seconds, so packets come, and get lost, all the time."""
     with relay.Daemon() as daemon:
         url = url_of(daemon)
@@ -260,9 +260,10 @@ def bad_values():
 
 def options_of_others():
     for words, wanted in (
-            (["keep", "s", "--host=h"], "tracepulse: keep: unknown option --host\n"),
-            (["status", "s"], "tracepulse: s: unexpected argument\n"),
-            (["show"], "tracepulse: show: a SESSION is missing\n")):
+            (["keep", "s", "--host=h"],
+             "tracepulse: --host cannot be used with keep; see --help\n"),
+            (["status", "s"], 'tracepulse: unexpected argument "s"; see --help\n'),
+            (["show"], "tracepulse: show requires a SESSION; see --help\n")):
         equal(run("http://localhost:1", *words, status=2)[1], wanted, words)
 
 
@@ -467,7 +468,7 @@ def a_thousand():
 
 
 def output_that_cannot_be_written():
-    """A full disk is no success."""
+    """A full disk is a failure."""
     if not os.path.exists("/dev/full"):
         print("SKIP output_that_cannot_be_written: there is no /dev/full")
         return

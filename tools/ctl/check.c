@@ -16,15 +16,15 @@
 static void PRINTF_LIKE(3, 4)
     add_verdict(struct check *k, enum verdict v, const char *fmt, ...)
 {
-	const size_t at = strlen(k->reasons), room = sizeof(k->reasons) - at;
+	const size_t at = strlen(k->reasons), left = sizeof(k->reasons) - at;
 	va_list ap;
 
 	k->verdict = v > k->verdict ? v : k->verdict;
-	snprintf(k->reasons + at, room, "%s", at == 0 ? "" : "; ");
+	snprintf(k->reasons + at, left, "%s", at == 0 ? "" : "; ");
 	va_start(ap, fmt);
-	if (room > 2)
+	if (left > 2)
 		vsnprintf(k->reasons + at + (at == 0 ? 0 : 2),
-		    room - (at == 0 ? 0 : 2), fmt, ap);
+		    left - (at == 0 ? 0 : 2), fmt, ap);
 	va_end(ap);
 }
 

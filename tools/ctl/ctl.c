@@ -33,7 +33,8 @@ ctl_fail_fetch(const struct ctl *c)
 int
 ctl_print_json(const struct ctl *c, const json_t *j)
 {
-	/* What is no ASCII may turn a terminal's direction of writing. */
+	/* Other than ASCII characters may change a terminal's text direction.
+	 */
 	const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(15) |
 			     (c->terminal.is_terminal ? JSON_ENSURE_ASCII : 0);
 

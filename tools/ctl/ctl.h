@@ -44,7 +44,7 @@ char *ctl_text(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Is TEXT NAME or HOST/NAME? */
 bool ctl_is_called(const char *text, const char *host, const char *name);
 /* Print a line HOST/NAME for scripts and completions, but no name that must be
- * escaped: nobody could type it. */
+ * escaped: a user could not type it. */
 void ctl_print_name(const char *host, const char *name);
 
 /* Print a line "LABEL  text"; the text is escaped and cut at 1 KiB. */

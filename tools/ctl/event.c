@@ -9,17 +9,17 @@
 #include "tools/ctl/fetch.h"
 #include "tools/ctl/text.h"
 
-/* Copy a value, unless it does not fit or has other than visible ASCII: an id
- * is sent back. */
+/* Copy a value that fits and is visible ASCII: ids are sent back to the
+ * relay. */
 static void
-take_word(char *out, size_t room, const char *value)
+take_word(char *out, size_t size, const char *value)
 {
 	const size_t n = strlen(value);
 
 	for (size_t i = 0; i < n; i++)
 		if (value[i] <= ' ' || value[i] > '~')
 			return;
-	if (n < room)
+	if (n < size)
 		memcpy(out, value, n + 1);
 }
 
@@ -121,18 +121,20 @@ event_stream_free(struct event_stream *e)
 	*e = (struct event_stream){ 0 };
 }
 
-/* Members that are shown in words. */
-static const char *const told[] = { "time", "id", "host", "name", "event",
-	"lost_packets", "cause", "why", "received_bytes", "duration_seconds",
+/* Members that are shown in words, or not at all; others are shown as
+ * NAME=VALUE. */
+static const char *const known_members[] = { "time", "id", "host", "name",
+	"event", "lost_packets", "cause", "why", "received_bytes",
+	"duration_seconds",
 	/* Not shown. */
 	"received_packets", "written_bytes", "written_packets", "index_records",
 	"metadata_bytes", "lost_by_cause" };
 
 static bool
-is_told(const char *name)
+is_known_member(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(told); i++)
-		if (strcmp(name, told[i]) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(known_members); i++)
+		if (strcmp(name, known_members[i]) == 0)
 			return true;
 	return false;
 }
@@ -156,7 +158,7 @@ put_rest(const struct terminal *t, const json_t *j)
 
 	json_object_foreach((json_t *)(uintptr_t)j, name, value)
 	{
-		if (is_told(name))
+		if (is_known_member(name))
 			continue;
 		put_escaped(t, " ", name);
 		if (json_is_string(value)) {

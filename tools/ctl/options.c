@@ -133,12 +133,6 @@ print_help(enum ctl_command command)
 	printf("\nSee " PROGRAM "(1).\n");
 }
 
-static enum status
-complain(const char *about, const char *what)
-{
-	return option_refuse(&table, "%s: %s", about, what);
-}
-
 static enum ctl_command
 find_command(const char *name)
 {
@@ -198,13 +192,16 @@ take_words(struct ctl_options *o, char **words, int n)
 	const char *operand = command_rows[o->command].operand;
 
 	if (operand == NULL && n > 1)
-		return complain(words[1], "unexpected argument");
+		return option_refuse(
+		    &table, "unexpected argument \"%s\"; see --help", words[1]);
 	/* --host may select sessions, too. */
 	if (operand != NULL && n < 2 && o->host == NULL)
-		return complain(
-		    command_rows[o->command].name, "a SESSION is missing");
+		return option_refuse(&table,
+		    "%s requires a SESSION; see --help",
+		    command_rows[o->command].name);
 	if (n > 2 && o->command != COMMAND_watch)
-		return complain(words[2], "unexpected argument");
+		return option_refuse(
+		    &table, "unexpected argument \"%s\"; see --help", words[2]);
 	o->operands = words + 1;
 	o->n_operands = (size_t)n - 1;
 	return OK;
@@ -220,8 +217,9 @@ choose_url(struct ctl_options *o)
 		url = variable;
 	if (url == NULL)
 		url = ADDRESS_DEFAULT;
-	return address_parse(&o->address, url, &why) == OK ? OK
-							   : complain(url, why);
+	return address_parse(&o->address, url, &why) == OK
+		   ? OK
+		   : option_refuse(&table, "%s: %s", url, why);
 }
 
 /* Does the command have these options (bits)? */
@@ -231,13 +229,10 @@ fit_options(const struct ctl_options *o, uint32_t given)
 	for (unsigned id = 0; id < N_OPTIONS; id++)
 		if ((given & ~OF_ALL & ~command_rows[o->command].options) >>
 			id &
-		    1) {
-			char text[64];
-
-			snprintf(text, sizeof(text), "unknown option --%s",
-			    rows[id].name);
-			return complain(command_rows[o->command].name, text);
-		}
+		    1)
+			return option_refuse(&table,
+			    "--%s cannot be used with %s; see --help",
+			    rows[id].name, command_rows[o->command].name);
 	return OK;
 }
 
@@ -293,7 +288,8 @@ ctl_options_parse(struct ctl_options *o, int argc, char **argv)
 	if (o->command == N_COMMANDS)
 		return unknown_command(argv[0]);
 	if (o->more != NULL && o->command != COMMAND_watch)
-		return complain("--", "only watch takes arguments after --");
+		return option_refuse(
+		    &table, "only watch accepts arguments after --");
 	st = fit_options(o, (uint32_t)words.given);
 	if (st == OK)
 		st = take_words(o, argv, n);

@@ -13,7 +13,7 @@
 #include "tools/ctl/text.h"
 
 static void
-print_figures(
+print_summary(
     const struct ctl *c, const struct relay_session *s, const json_t *by_cause)
 {
 	char text[TEXT_UNIT_MAX], more[TEXT_UNIT_MAX];
@@ -112,7 +112,7 @@ print_all(struct ctl *c, json_t *j)
 
 	session_read(&s, &a, j);
 	print_session(c, &s);
-	print_figures(c, &s, answer_object(&a, j, "lost_by_cause"));
+	print_summary(c, &s, answer_object(&a, j, "lost_by_cause"));
 	print_table(c, &a, answer_array(&a, j, "streams"), stream_columns,
 	    ARRAY_LEN(stream_columns));
 	print_table(c, &a, answer_array(&a, j, "viewers"), viewer_columns,

@@ -107,7 +107,7 @@ text_fit(const char *s, unsigned columns)
 }
 
 static char *
-with_unit(char out[TEXT_UNIT_MAX], double n, const char *behind)
+with_unit(char out[TEXT_UNIT_MAX], double n, const char *suffix)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB",
 		"PiB", "EiB" };
@@ -120,7 +120,7 @@ with_unit(char out[TEXT_UNIT_MAX], double n, const char *behind)
 		u++;
 	}
 	snprintf(out, TEXT_UNIT_MAX, "%.*f %s%s", u == 0 || n >= 99.95 ? 0 : 1,
-	    n, units[u], behind);
+	    n, units[u], suffix);
 	return out;
 }
 
