@@ -14,7 +14,7 @@ void tsdl_text(struct buf *out, const char *s);
 void tsdl_format(struct buf *out, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Append S as a string literal; any bytes are allowed. */
 void tsdl_quoted(struct buf *out, const char *s);
-/* The same of a UUID. */
+/* Append the UUID U as a string literal. */
 void tsdl_uuid(struct buf *out, const uint8_t u[CTF_UUID_LEN]);
 
 #endif

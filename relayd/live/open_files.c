@@ -177,7 +177,7 @@ open_file_again(struct open_files *files, struct open_file *f)
 }
 
 static bool
-is_it(const struct open_file *f, const struct packet_log *log,
+is_file_at(const struct open_file *f, const struct packet_log *log,
     const struct log_place *place, uint64_t number)
 {
 	return f->log == log && f->first == place->first &&
@@ -190,10 +190,10 @@ find(struct open_files *files, const struct packet_log *log,
 {
 	struct open_file *f;
 
-	if (likely != NULL && is_it(likely, log, place, number))
+	if (likely != NULL && is_file_at(likely, log, place, number))
 		return likely;
 	list_each (f, &files->all, struct open_file, node)
-		if (is_it(f, log, place, number))
+		if (is_file_at(f, log, place, number))
 			return f;
 	return NULL;
 }

@@ -60,7 +60,7 @@ has_changed(const struct reload *r, const struct options *fresh,
 		   fresh->from[id].kind != ORIGIN_DEFAULT);
 }
 
-/* Take over from FRESH what can be; returns how many settings were. */
+/* Copy the reloadable settings from FRESH. Returns how many changed. */
 static unsigned
 take_over(struct reload *r, const struct options *fresh)
 {
@@ -80,7 +80,8 @@ take_over(struct reload *r, const struct options *fresh)
 			    option_rows[id].name, old, new);
 		}
 	}
-	/* Now, as the text of one may hang on another. */
+	/* Copy after all comparisons: the text of one setting may depend on
+	 * another setting. */
 	for (enum option_id id = 0; id < N_OPTIONS; id++)
 		if (option_rows[id].reload_size > 0) {
 			copy_setting(r->options, fresh, id);

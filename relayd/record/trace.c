@@ -16,7 +16,8 @@
 #include "store/dir.h"
 #include "store/session_dir.h"
 
-/* Including its entry in the session's map. Its files share its path. */
+/* The memory of T, with its entry in the session's map. Its files share its
+ * path. */
 static uint64_t
 memory(const struct trace *t)
 {

@@ -225,7 +225,7 @@ cause_of(enum status st)
 			       : LOSS_write;
 }
 
-/* Packets that were in the file are lost, as their records are. */
+/* Count the packets in the file whose records cannot be written as lost. */
 static void
 lose_recorded(
     struct stream *t, enum status st, const struct tracefile_lost *lost)

@@ -458,7 +458,7 @@ continue_job(struct retention *r)
 		postpone(r);
 	else if (j->step == JOB_REMOVE)
 		finish(r);
-	/* It may be kept or read by now. */
+	/* Somebody may keep or read it by now. */
 	else if (!retention_may_delete(r, j->entry, UINT64_MAX) ||
 		 !walk(r, JOB_REMOVE))
 		postpone(r);
