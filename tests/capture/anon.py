@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Packets that are anonymised: what comes out is the packet that hosts with the
-other addresses had sent, byte by byte, and what stock traceanon makes of it."""
+"""Anonymised packets: they are what hosts with the other addresses would have
+sent, byte for byte, and what stock traceanon makes of them."""
 import ipaddress
 import os
 import shutil

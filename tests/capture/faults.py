@@ -30,7 +30,7 @@ def file_of(top, n, name="a.pcap"):
 
 
 def large_file(top, size):
-    """A file of that size, of one piece again and again."""
+    """A file of that size, which repeats one piece."""
     piece = make.pcap(list(make.some(20000, 5)))
     path = f"{top}/large.pcap"
     with open(path, "wb") as f:
@@ -55,7 +55,7 @@ def wait_until(condition, what):
 
 
 def ends(process, signal_number=signal.SIGTERM):
-    """It is told to; what came of it."""
+    """Ends the program by a signal; returns its result."""
     began = time.monotonic()
     process.send_signal(signal_number)
     result = program.end(process)
@@ -231,7 +231,7 @@ def signals_in_a_file():
 
 
 def unread(fifo):
-    """Bytes in it that nobody has read."""
+    """Unread bytes in the FIFO."""
     if fifo is None:
         return 0
     return int.from_bytes(fcntl.ioctl(fifo, termios.FIONREAD, bytes(4)),
@@ -305,8 +305,8 @@ def fifo_in_pieces():
         equal(result.json()["written"], 3000, "packets")
 
 
-def fifo_without_sense():
-    """What is no pcap file is refused, soon; compressed ones, too."""
+def fifo_with_other_data():
+    """Data that is not a pcap file is refused, soon; so are compressed pcap files."""
     with program.directory() as top:
         for content in b"no", b"no capture file", b"", \
                 gzip.compress(make.pcap(list(make.some(20, 31)))):
@@ -349,7 +349,7 @@ def inputs_that_are_refused():
 
 
 def without_privileges():
-    """As nobody: a file that it may not read, a device."""
+    """As the user nobody: a file that it may not read, a device."""
     if os.getuid() != 0:
         print("SKIP without_privileges: not root")
         return
@@ -408,7 +408,7 @@ def memory():
 
 CASES = [full_disk, full_disk_of_a_file, no_relay, relay_takes_all, slow_relay,
          relay_is_killed, relay_hangs, signals_in_a_file, fifo,
-         fifo_in_pieces, fifo_without_sense,
+         fifo_in_pieces, fifo_with_other_data,
          inputs_that_are_refused, without_privileges, memory]
 
 if __name__ == "__main__":

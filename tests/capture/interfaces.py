@@ -39,7 +39,7 @@ def wait_up():
 
 
 def wait_taken():
-    """Until no packet socket has bytes that nobody has read."""
+    """Waits until no packet socket has unread bytes."""
     until = time.monotonic() + program.TIMEOUT
     sockets = pathlib.Path("/proc/net/packet")
     while any(line.split()[6] != "0" for line in
@@ -117,8 +117,8 @@ def capturing(*options):
 
 
 def taken_after_a_stop(n):
-    """Of so many frames that the program has not looked at before it is told to
-    end: (received, written)."""
+    """Sends N frames that the program has not read before it is stopped; returns
+    (received, written)."""
     with capturing("--payload", "none") as c:
         send(frame(0))
         time.sleep(0.3)

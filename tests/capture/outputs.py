@@ -106,7 +106,7 @@ def what_it_says():
 
 
 def figures_on_a_pipe():
-    """A line each second, without what a terminal understands."""
+    """A line each second, without control sequences of a terminal."""
     with program.directory() as top:
         data = make.pcap(list(make.some(6000, 5)))
         path = f"{top}/fifo"

@@ -93,7 +93,7 @@ def no_answers():
 
 
 def refusals():
-    """What another server says is told, in one line."""
+    """The error of another server is printed, in one line."""
     for code, body, want in (
             (404, {"error": "no such path"}, "no such path"),
             (500, b"", "500"), (403, b"Forbidden\n", "403, Forbidden"),
@@ -209,7 +209,7 @@ def without_end():
 
 
 def silence():
-    """Who says nothing, or a byte from time to time, is left."""
+    """The program gives up on a server that is silent, or sends a byte now and then."""
     def mute(one):
         time.sleep(30)
 
@@ -231,7 +231,7 @@ def silence():
 
 
 def cut_off():
-    """A connection that ends early is no answer."""
+    """A connection that ends early is a failure."""
     for text in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}",
                  b"garbage\r\n\r\n", b"HTTP/9.9 200\r\n\r\n{}"):
         with Raw(lambda one, text=text: one.sendall(text)) as raw:

@@ -152,7 +152,7 @@ def who_may():
     both(case)
     if os.geteuid() != 0:
         return
-    # Who may not connect is told why.
+    # A user who may not connect gets the reason.
     with tempfile.TemporaryDirectory() as work:
         fake = Relay(pathlib.Path(work) / "admin")
         with pretended(fake.change, fake.path), \

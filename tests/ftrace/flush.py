@@ -55,7 +55,7 @@ def recorder():
 
 
 def flush(pid, *command):
-    """Of this recorder, as nobody."""
+    """Flushes this recorder, as the user nobody."""
     with as_nobody(PROGRAM) as (program, nobody):
         return subprocess.run(
             [program, "flush", "--interval=50ms", "--pid=%d" % pid, *command],

@@ -491,7 +491,7 @@ def a_file_that_takes_long():
         g.connect("late", late)
         child = start_record(g, "early", "late")
         wait_until("pages", lambda: size("early") == size("late") == PAGE)
-        # Nobody gets further than the FIFO, as with a disk that is slow.
+        # The FIFO blocks whatever opens it, as a slow disk would.
         work = f"{g.base}/out/.trace.early.recording"
         os.rename(f"{work}/cpu0", f"{work}/kept")
         os.mkfifo(f"{work}/cpu0")

@@ -47,7 +47,7 @@ class Deaf(Agent):
 
 @contextlib.contextmanager
 def full_port():
-    """A port that does not answer: its queue is full, and nobody accepts."""
+    """A port that does not answer: its queue is full, and no connection is accepted."""
     with socket.socket() as server, contextlib.ExitStack() as stack:
         server.bind(("127.0.0.1", 0))
         server.listen(0)
@@ -186,7 +186,7 @@ def a_guest_that_does_not_read():
 
 
 class Slow(Agent):
-    """An agent that sends its last pages slowly once it was told to end."""
+    """An agent that sends its last pages slowly once it is asked to stop."""
 
     def send(self, data, pages):
         while not self.is_told:

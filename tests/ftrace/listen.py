@@ -170,7 +170,7 @@ def without_metadata_there_is_nothing():
 
 
 def a_page_of_which_a_part_is_missing():
-    """A recorder that is told to end while it waits for its socket loses the
+    """A recorder that is stopped while it waits for its socket loses the
     rest of a page: the file has all events but those, and says where."""
     if not has("trace-cmd", "a_page_of_which_a_part_is_missing"):
         return
@@ -274,7 +274,7 @@ def what_was_left_is_told():
     with directory() as base:
         listener = Listener(base)
         sender = Sender(listener).begin(name)
-        # Half a page of each CPU is no page.
+        # Half a page of each CPU does not count as a page.
         for cpu in (0, 1):
             sender.pages(cpu, pages[cpu] + pages[cpu][-PAGE:-PAGE // 2])
         parts = pathlib.Path(listener.output)
@@ -339,7 +339,7 @@ def a_full_disk():
         sender.close()
         wait_until("its end", lambda: "tries again" in listener.log())
         check(listener.log().count("cannot write") <= 3, "lines")
-        # What is missing is told, and what would be half a file is no more.
+        # Missing bytes are logged, and no incomplete file is made.
         wait_until("what is lost", lambda: re.search(
             r": \d+ bytes could not be written", listener.log()))
         check("104 pages; no file yet" in listener.log(), listener.log())

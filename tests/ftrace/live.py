@@ -696,7 +696,7 @@ def is_seen_as_its_report():
 def a_busy_machine_is_seen_as_its_report():
     """100,000 events and more by stock trace-cmd record -N, under flush: in the
     file, in the relay's trace and in what babeltrace2 printed live there are the
-    same, in order, with all fields, but for what is told to be late. That is
+    same, in order, with all fields, except those that are logged as late. That is
     little in one of three tries, as this machine itself may stand still."""
     check(any(is_seen_as_its_report() for _ in range(3)), "much is late")
 
