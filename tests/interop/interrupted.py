@@ -241,9 +241,10 @@ def send_fails(w):
     os.makedirs(only)
     with open(os.path.join(only, "metadata"), "wb") as handle:
         handle.write(made.METADATA)
-    found = error(only)
-    if "no stream" not in found["error"] or found["not_sent"] is not None:
-        raise Failure("a folder without streams: %r" % found)
+    for arguments in (only,), (trace, only):
+        found = error(*arguments)
+        if "no stream" not in found["error"] or found["not_sent"] is not None:
+            raise Failure("a folder without streams: %r" % found)
     w.relay.start()
 
     def die():

@@ -46,10 +46,11 @@ catch_signals(void)
 	sigaction(SIGTERM, &a, NULL);
 }
 
+/* Counts what traces have, from number FIRST on. */
 static void
-count(const struct traces *t, struct report *r)
+count(const struct traces *t, unsigned first, struct report *r)
 {
-	for (unsigned i = 0; i < t->n; i++) {
+	for (unsigned i = first; i < t->n; i++) {
 		r->streams += t->traces[i]->n_streams;
 		for (unsigned k = 0; k < t->traces[i]->n_streams; k++)
 			r->progress.total_bytes +=
@@ -63,18 +64,22 @@ read_traces(const struct send_options *o, struct traces *t, struct report *r)
 	enum status st = OK;
 
 	t->stop = &stop;
-	for (unsigned i = 0; i < o->n_directories && st == OK; i++)
+	for (unsigned i = 0; i < o->n_directories && st == OK; i++) {
+		const unsigned first = t->n, streams = r->streams;
+
 		st = traces_add(t, o->directories[i], o->n_directories > 1);
+		if (st == OK)
+			count(t, first, r);
+		if (st == OK && r->streams == streams) {
+			report_error(r,
+			    "%s: the trace has metadata, but no stream",
+			    o->directories[i]);
+			st = E_NOENT;
+		}
+	}
 	if (t->error[0] != '\0')
 		report_error(r, "%s", t->error);
-	if (st != OK)
-		return st;
-	count(t, r);
-	if (r->streams > 0)
-		return OK;
-	report_error(r, "%s: the traces have metadata, but no stream",
-	    o->directories[0]);
-	return E_NOENT;
+	return st;
 }
 
 static enum status
