@@ -107,30 +107,36 @@ bind_to(const struct listen_url *u, const char *name)
 }
 
 /* Bind P to a port that is free, as a relay that runs may have its own; but to
- * that of one of the N OTHERS with the same number. If that fails until the
- * other is closed, both are the same address. */
+ * that of those of the N OTHERS with the same number. If that fails until one
+ * of them is closed, both are the same address. */
 static bool
 check_address(struct listen_address *p, struct listen_address *others, size_t n)
 {
 	struct listen_url url = *p->url;
-	struct listen_address *same = NULL;
 
+	url.port = 0;
 	for (size_t i = 0; i < n; i++)
-		if (others[i].fd >= 0 && others[i].url->port == url.port &&
-		    url.port != 0)
-			same = &others[i];
-	url.port = same == NULL ? 0 : listen_url_port(same->fd);
+		if (others[i].fd >= 0 && others[i].url->port == p->url->port &&
+		    p->url->port != 0)
+			url.port = listen_url_port(others[i].fd);
 	p->fd = bind_to(&url, p->name);
-	if (p->fd >= 0 || errno != EADDRINUSE || same == NULL)
+	if (p->fd >= 0 || errno != EADDRINUSE || url.port == 0)
 		return p->fd >= 0;
-	close(same->fd);
-	same->fd = -1;
-	p->fd = bind_to(&url, p->name);
-	if (p->fd < 0) /* another program has that port */
-		return true;
-	log_error("%s and %s have the same address, %s and %s port %u",
-	    same->name, p->name, same->url->host, p->url->host, p->url->port);
-	return false;
+	for (size_t i = 0; i < n; i++) {
+		if (others[i].fd < 0 || others[i].url->port != p->url->port)
+			continue;
+		close(others[i].fd);
+		others[i].fd = -1;
+		p->fd = bind_to(&url, p->name);
+		if (p->fd < 0)
+			continue;
+		log_error("%s and %s have the same address, %s and %s port %u",
+		    others[i].name, p->name, others[i].url->host, p->url->host,
+		    p->url->port);
+		return false;
+	}
+	/* Another program has that port. */
+	return true;
 }
 
 static bool

@@ -365,6 +365,11 @@ def errors_name_file_and_line():
                    "control-port=tcp://127.0.0.1:7001\n", "--check-config")
         check(f"{conf}:4: --control-port and {conf}:3: --data-port have the "
               "same address" in said, said)
+        said = ask(start + "data-port=tcp://127.0.0.2:7001\n"
+                   "control-port=tcp://127.0.0.1:7001\n", "--check-config",
+                   "--live-port=tcp://127.0.0.1:7001")
+        check(f"{conf}:4: --control-port and --live-port have the same "
+              "address" in said, said)
         said = ask(start + "control-port=tcp://203.0.113.1:7001\n")
         check(f"error {conf}:3: control port: cannot listen on 203.0.113.1 port "
               "7001" in said, said)
