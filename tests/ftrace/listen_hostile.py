@@ -311,7 +311,7 @@ def names_of_those_that_are_gone():
                     sender.socket.close()
                 time.sleep(0.5)
             sender = Sender(listener).begin("v6-tcp")
-            wait_until("its name", lambda: f"is {sender.name}" in
+            wait_until("its name", lambda: f"named {sender.name}" in
                        listener.log(), 60)
             sender.close()
             wait_until("its file", lambda: f"trace.{sender.name}.dat" in
