@@ -20,10 +20,11 @@ def be_called(name):
     ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
-def be_recorder(ready):
+def be_recorder(ready, groups):
     """Like trace-cmd: this process, and a child that catches SIGUSR2 and then writes to
-    READY."""
+    READY. Both are in that many groups."""
     be_called("trace-cmd")
+    os.setgroups(range(1000000000, 1000000000 + groups))
     child = os.fork()
     if child == 0:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -35,13 +36,13 @@ def be_recorder(ready):
 
 
 @contextlib.contextmanager
-def recorder():
+def recorder(groups=0):
     """Its process number."""
     out, ready = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            be_recorder(ready)
+            be_recorder(ready, groups)
         finally:
             os._exit(1)
     try:
@@ -81,7 +82,16 @@ def a_command_goes_on_all_the_same():
         equal(done.stderr.count(SAID), 1, done.stderr)
 
 
-CASES = (who_may_not_signal_has_failed, a_command_goes_on_all_the_same)
+def a_recorder_may_be_in_many_groups():
+    """/proc/PID/status names all of them before the signals."""
+    for groups in 1000, 65536:
+        with recorder(groups) as pid:
+            done = flush(pid, "--once")
+            equal(done.stderr.count(SAID), 1, done.stderr)
+
+
+CASES = (who_may_not_signal_has_failed, a_command_goes_on_all_the_same,
+         a_recorder_may_be_in_many_groups)
 
 
 def main():

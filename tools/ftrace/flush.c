@@ -237,8 +237,10 @@ static bool
 is_recorder(long pid, struct process *out)
 {
 	static const char name[] = "Name:\t" RECORDER "\n";
+	/* It names the groups, at most 65,536 (NGROUPS_MAX) of 11 bytes. */
+	static char text[1 << 20];
 	const char *parent, *caught;
-	char path[64], text[4096];
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%ld/status", pid);
 	if (!read_text(path, text, sizeof(text)) ||
