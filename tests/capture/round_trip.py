@@ -168,6 +168,19 @@ def rotated():
         compare(before, after, False)
 
 
+def a_copy_beside_the_trace():
+    """Each packet is written once."""
+    with tempfile.TemporaryDirectory() as top:
+        before, after, traces = (f"{top}/{n}" for n in ("a", "b", "traces"))
+        os.mkdir(traces)
+        pcap(before, ETHERNET, OF_ETHERNET)
+        capture(before, "-j", "3", "--output", f"{traces}/one",
+                "--rotate-size", "500k")
+        shutil.copytree(f"{traces}/one", f"{traces}/copy")
+        back(traces, after)
+        compare(before, after, False)
+
+
 def two_traces():
     """Of two runs, that overlap in time, below one directory."""
     with tempfile.TemporaryDirectory() as top:
@@ -375,7 +388,8 @@ def ended_by_a_signal():
 
 
 CASES = [one_thread, three_threads, three_threads_by_flows, in_strict_order,
-         rotated, two_traces, through_a_relay, an_archived_chunk, refused,
+         rotated, a_copy_beside_the_trace, two_traces, through_a_relay,
+         an_archived_chunk, refused,
          link_types_that_the_output_has_not, discarded_ones_are_told,
          the_longest_ones, a_full_disk, nanoseconds_in_erf, ended_by_a_signal]
 

@@ -170,11 +170,15 @@ next_ctf_packet(struct conversion *c, struct input_stream *s)
 	struct client_packet k;
 	enum status st;
 
-	while ((st = packets_next(&s->part->file->packets, &k)) == E_NOENT &&
-	       s->n_parts > 1) {
-		s->part++;
-		s->n_parts--;
-	}
+	/* A trace may be there twice: a packet that was read is left out. */
+	do {
+		while ((st = packets_next(&s->part->file->packets, &k)) ==
+			   E_NOENT &&
+		       s->n_parts > 1) {
+			s->part++;
+			s->n_parts--;
+		}
+	} while (st == OK && s->has_packet && k.index.packet_seq_num <= s->seq);
 	if (st == E_NOENT)
 		return st;
 	if (st != OK || k.index.content_size / 8 < CTF_HEADER_LEN)
