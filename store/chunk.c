@@ -420,7 +420,7 @@ enum status
 chunk_note_loss(
     struct chunk *c, struct chunk_family *f, const char *line, size_t n)
 {
-	const int flags = O_WRONLY | O_APPEND | O_CREAT;
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 	char path[2 * RELPATH_MAX];
 	struct stat before;
 	enum status st;

@@ -492,3 +492,11 @@ TEST(losses_of_a_folder_are_in_one_file_and_no_channel_has_its_name)
 	relpath_free(path);
 	relpath_free(name);
 }
+
+/* A user who may write into the folder must not stop the worker. */
+TEST(a_fifo_in_place_of_the_file_stops_nobody)
+{
+	ck_assert_int_eq(
+	    mkfifo(scratch_path("h/s/ust/0/" CHUNK_LOSSES), 0600), 0);
+	ck_assert_int_eq(note(test_store.family, "1"), E_IO);
+}
