@@ -27,9 +27,9 @@ from relay import check, equal
 MANY_STREAMS = ("--max-memory", "192M")
 
 
-# What replies that nobody reads may take. AddressSanitizer keeps what was freed
-# for a while.
-FEW = (64 if relay.has_sanitizer("address") else 16) * MIB
+# What replies that nobody reads may take. AddressSanitizer keeps up to 256 MiB
+# of what was freed.
+FEW = (272 if relay.has_sanitizer("address") else 16) * MIB
 
 
 # The table ------------------------------------------------------------------
