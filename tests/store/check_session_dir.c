@@ -240,7 +240,6 @@ TEST(deep_paths_take_several_turns)
 	struct session_dir *d;
 	unsigned n = 0;
 
-	test_store_open(10);
 	while ((d = claim(path, 0)) == NULL)
 		ck_assert_uint_lt(++n, 10);
 	ck_assert_uint_eq(n, 4);
@@ -257,7 +256,6 @@ TEST(deep_paths_below_a_random_name_take_one_turn)
 {
 	struct session_dir *taken[5], *d;
 
-	test_store_open(10);
 	for (unsigned i = 0; i < ARRAY_LEN(taken); i++)
 		ck_assert_ptr_nonnull(taken[i] = claim("h/x", 0));
 	d = claim("h/x/a/b/c/d/e/f/g/h/i", 0);
