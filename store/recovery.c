@@ -600,7 +600,7 @@ recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
     void (*begin)(void *arg), void *arg)
 {
 	struct recovery_thread *r = calloc(1, sizeof(*r));
-	const uint64_t until = clock_wall_ns() + wait_ns;
+	const uint64_t until = clock_now_ns() + wait_ns;
 	const struct timespec at = { .tv_sec = (time_t)(until / NS_PER_S),
 		.tv_nsec = (long)(until % NS_PER_S) };
 
@@ -612,7 +612,8 @@ recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
 	if (r == NULL || thread_start(&r->thread, run_recovery, r) != 0) {
 		free(r);
 		(void)recovery_run(base_fd, NULL);
-	} else if (pthread_timedjoin_np(r->thread, NULL, &at) == 0) {
+	} else if (pthread_clockjoin_np(
+		       r->thread, NULL, CLOCK_MONOTONIC, &at) == 0) {
 		free(r);
 	} else {
 		log_info("recovery continues while the relay listens");
