@@ -687,8 +687,8 @@ def main(names=None, at_once=1, alone=(), more=()):
     script = vars(sys.modules["__main__"])
     cases = [f for name, f in script.items()
              if inspect.isfunction(f) and f.__module__ == "__main__"
-             and name[0] != "_" and f.__code__.co_argcount == 0
-             and not f.__code__.co_flags & inspect.CO_VARARGS]
+             and name[0] != "_" and not inspect.signature(
+                 f, follow_wrapped=False).parameters]
     return run([*cases, *more], sys.argv[1:] if names is None else names,
                at_once, alone)
 
