@@ -3,7 +3,6 @@
 directory and to our relay, beside trace-cmd report and a pass of cat."""
 import atexit
 import functools
-import os
 import pathlib
 import shutil
 import struct

@@ -4,7 +4,6 @@
 nanosecond, in order, and with the fields that tcpdump and tshark see."""
 import collections
 import gzip
-import os
 import re
 import struct
 import sys

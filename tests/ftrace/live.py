@@ -18,9 +18,8 @@ sys.dont_write_bytecode = True
 import dat_file
 import reading
 from recording import Skip, record
-from sender import (FIN_DATA, PROGRAM, SEND_DATA, SKIPPED, Sender, check,
-                    directory, equal, has, listening, message, part,
-                    private_file, run, tinit, wait_until)
+from sender import (PROGRAM, SKIPPED, Sender, check, directory, equal, has,
+                    listening, part, private_file, run, wait_until)
 from relay import Daemon
 
 HOLD_MS = 500
