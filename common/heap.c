@@ -15,10 +15,10 @@ heap_free(struct heap *h)
 static enum status
 heap_grow(struct heap *h)
 {
-	const size_t cap = h->cap == 0 ? HEAP_MIN : h->cap * 2;
+	const uint32_t cap = h->cap == 0 ? HEAP_MIN : h->cap * 2;
 	struct heap_item *items;
 
-	if (cap > SIZE_MAX / sizeof(*items))
+	if (cap <= h->cap)
 		return E_NOMEM;
 	items = realloc(h->items, cap * sizeof(*items));
 	if (items == NULL)

@@ -20,7 +20,7 @@ struct heap_item {
 
 struct heap {
 	struct heap_item *items;
-	size_t n, cap;
+	uint32_t n, cap;
 };
 
 void heap_free(struct heap *h); /* the values are the caller's */

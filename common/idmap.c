@@ -69,9 +69,12 @@ idmap_free(struct idmap *m)
 static enum status
 idmap_grow(struct idmap *m)
 {
-	const size_t cap = m->cap == 0 ? IDMAP_MIN : m->cap * 2;
-	struct idmap_slot *slots = calloc(cap, sizeof(*slots));
+	const uint32_t cap = m->cap == 0 ? IDMAP_MIN : m->cap * 2;
+	struct idmap_slot *slots;
 
+	if (cap <= m->cap)
+		return E_NOMEM;
+	slots = calloc(cap, sizeof(*slots));
 	if (slots == NULL)
 		return E_NOMEM;
 	for (size_t i = 0; i < m->cap; i++)

@@ -19,8 +19,8 @@ struct idmap_slot;
 
 struct idmap {
 	struct idmap_slot *slots;
-	size_t n, cap; /* cap is zero or a power of two */
-	size_t cursor; /* where idmap_any() looks first */
+	uint32_t n, cap; /* cap is zero or a power of two */
+	uint32_t cursor; /* where idmap_any() looks first */
 };
 
 /* An id for a name of N bytes, hashed with the same seed. Different names are
