@@ -120,20 +120,25 @@ live_inbox_init(struct live_inbox *b)
 	cds_wfcq_init(&b->head, &b->tail);
 }
 
+/* Of the events of a seat: which one is this? */
+static unsigned
+place_of(enum live_event what)
+{
+	return what == LIVE_EVENT_SESSION_ENDED ||
+	       what == LIVE_EVENT_STREAM_CLOSED;
+}
+
 bool
 live_inbox_post(
     struct live_inbox *b, enum live_event what, void *object, unsigned worker)
 {
-	const bool is_last = what == LIVE_EVENT_SESSION_ENDED ||
-			     what == LIVE_EVENT_STREAM_CLOSED;
 	struct live_seat *seat = &((struct live_object *)object)->seats[worker];
-	struct live_event_node *n = &seat->events[is_last];
+	struct live_event_node *n = &seat->events[place_of(what)];
 
-	assert(n->object == NULL);
-	n->what = what;
-	n->object = live_get(object);
+	assert(published(&n->what) == 0);
+	(void)live_get(object);
 	cds_wfcq_node_init(&n->node);
-	publish(&n->is_ready, 1);
+	publish(&n->what, (uint64_t)what + 1);
 	return !cds_wfcq_enqueue(&b->head, &b->tail, &n->node);
 }
 
@@ -142,13 +147,13 @@ live_inbox_take(struct live_inbox *b, enum live_event *what, void **object)
 {
 	struct cds_wfcq_node *node = __cds_wfcq_dequeue_blocking(
 	    &b->head, &b->tail);
-	const struct live_event_node *n;
+	struct live_event_node *n;
 
 	if (node == NULL)
 		return false;
 	n = container_of(node, struct live_event_node, node);
-	assert(published(&n->is_ready) == 1);
-	*what = n->what;
-	*object = n->object;
+	*what = (enum live_event)(published(&n->what) - 1);
+	n -= place_of(*what);
+	*object = container_of(n, struct live_seat, events[0])->object;
 	return true;
 }

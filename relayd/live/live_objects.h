@@ -35,12 +35,12 @@ enum live_event {
 	LIVE_EVENT_STREAM_CLOSED, /* its log has ended */
 };
 
-/* An event on its way to one live worker. */
+/* An event on its way to one live worker, with a reference on its object. */
 struct live_event_node {
 	struct cds_wfcq_node node;
-	struct published is_ready; /* the queue's order, for ThreadSanitizer */
-	enum live_event what;
-	void *object; /* a reference */
+	/* An enum live_event, plus 1 once it is posted. Published, so that
+	 * ThreadSanitizer sees the queue's order. */
+	struct published what;
 };
 
 /* What one live worker has of an object. */
