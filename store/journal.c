@@ -21,6 +21,7 @@
 
 #include "common/ids.h"
 #include "common/log.h"
+#include "store/dir.h"
 #include "store/syncer.h"
 #include "store/reserve.h"
 
@@ -512,9 +513,9 @@ enter_file(struct journal *j, struct journal_file *file)
 	}
 	s = &j->slots[n];
 	s->root = file->root->slot;
-	s->file.ino = file->id.ino;
-	s->file.born = file->id.born;
-	s->file.is_index = file->id.is_index;
+	s->file.ino = file->ino;
+	s->file.born = file->born;
+	s->file.is_index = file->is_index;
 	s->file.length = file->length;
 	s->file.synced = 0;
 	j->slots[s->root].root++;
@@ -549,9 +550,12 @@ add_waiting(struct journal *j)
 
 void
 journal_add_file(struct journal *j, struct journal_file *file,
-    struct journal_root *root, const struct journal_id *id)
+    struct journal_root *root, const struct dir_id *id, bool is_index)
 {
-	*file = (struct journal_file){ .root = root, .id = *id };
+	*file = (struct journal_file){ .root = root,
+		.ino = id->ino,
+		.born = id->born,
+		.is_index = is_index };
 	list_init(&file->node);
 	list_init(&file->mark_node);
 	list_append(&j->files, &file->node);

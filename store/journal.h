@@ -34,6 +34,7 @@
 #include "common/status.h"
 #include "store/journal_format.h"
 
+struct dir_id;
 struct reserve;
 struct syncer;
 
@@ -102,13 +103,6 @@ struct journal_root {
 	uint32_t n_files; /* its files that have a slot */
 };
 
-/* Identifies a file. */
-struct journal_id {
-	uint64_t ino;
-	uint64_t born; /* as in struct dir_id */
-	bool is_index; /* an index file */
-};
-
 /*
  * The owner's part of an entry: all zeros before journal_add_file() and after
  * journal_remove_file(), which does nothing with zeros. Adding cannot fail: on
@@ -119,9 +113,10 @@ struct journal_id {
 struct journal_file {
 	struct list node; /* journal->files, while it has no slot */
 	struct journal_root *root;
-	struct journal_id id;
+	uint64_t ino, born; /* as in struct dir_id */
 	uint64_t length;
 	uint32_t slot;
+	bool is_index;	  /* an index file */
 	bool is_doubtful; /* some bytes may never reach the disk */
 	/* With a syncer: mark_length bytes are synced after round mark_round.
 	 * */
@@ -133,7 +128,7 @@ struct journal_file {
 
 /* ROOT is borrowed until the entry is removed. */
 void journal_add_file(struct journal *j, struct journal_file *file,
-    struct journal_root *root, const struct journal_id *id);
+    struct journal_root *root, const struct dir_id *id, bool is_index);
 /* The first LENGTH bytes are complete; 0 after journal_add_file(). */
 void journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length);

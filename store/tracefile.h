@@ -15,7 +15,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "common/buf.h"
 #include "common/compiler.h"
@@ -41,9 +40,7 @@ enum tracefile_index {
 struct tracefile_file {
 	int fd; /* -1: closed, or not created yet */
 	bool is_made;
-	ino_t ino;
-	uint64_t
-	    length; /* bytes of complete packets or records, with padding */
+	uint64_t length; /* bytes of whole packets or records, with padding */
 	struct journal_file journal;
 };
 

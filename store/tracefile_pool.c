@@ -159,7 +159,7 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	tf->store->n_open++;
 	/* An inode number may be used again, so compare the length too. Leave
 	 * the file of another program alone. */
-	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->ino ||
+	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->journal.ino ||
 	    (uint64_t)sb.st_size != size) {
 		log_peer(LOG_ERROR,
 		    "%s/%s: another file has replaced it; left as it is",
@@ -293,15 +293,13 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
 		return E_IO;
 	}
-	f->ino = id.ino;
 	f->is_made = true;
 	/* The journal searches the session's folder, or, if that is the whole
 	 * output directory, the folder of the stream. */
 	journal_add_file(tf->dir->output->journal, &f->journal,
 	    tf->chunk->is_base ? &tf->family->journal_root
 			       : &tf->dir->journal_root,
-	    &(struct journal_id){
-		.ino = id.ino, .born = id.born, .is_index = f == &tf->index });
+	    &id, f == &tf->index);
 	return sync_name(tf, f, path, is_new);
 }
 

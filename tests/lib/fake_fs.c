@@ -690,8 +690,9 @@ journal_is_gone(const struct journal *j)
 
 void
 journal_add_file(struct journal *j, struct journal_file *file,
-    struct journal_root *r, const struct journal_id *id)
+    struct journal_root *r, const struct dir_id *id, bool is_index)
 {
+	*file = (struct journal_file){ .ino = id->ino };
 }
 
 void

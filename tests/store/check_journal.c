@@ -76,9 +76,9 @@ static void
 add_file(struct journal *j, struct journal_file *file,
     struct journal_root *root, ino_t ino)
 {
-	const struct journal_id id = { .ino = ino };
+	const struct dir_id id = { .ino = ino };
 
-	journal_add_file(j, file, root, &id);
+	journal_add_file(j, file, root, &id, false);
 }
 
 /* In a child that dies without a word. */

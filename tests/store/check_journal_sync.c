@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/publish.h"
 #include "common/relpath.h"
+#include "store/dir.h"
 #include "store/journal_format.h"
 #include "store/journal.h"
 #include "tests/lib/unit.h"
@@ -70,8 +71,9 @@ static void
 add(struct journal *j, struct journal_root *root, struct journal_file *f,
     uint64_t ino)
 {
-	journal_add_file(
-	    j, f, root, &(struct journal_id){ .ino = ino, .born = 1000 + ino });
+	const struct dir_id id = { .ino = ino, .born = 1000 + ino };
+
+	journal_add_file(j, f, root, &id, false);
 }
 
 /* What the journal says of the file INO: its bytes that are on the disk; -1: it

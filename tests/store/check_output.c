@@ -105,12 +105,12 @@ TEST(a_journal_that_was_removed_is_noticed)
 {
 	struct relpath *h = path_of("h");
 	struct journal_root root = { .path = h };
-	const struct journal_id id = { .ino = 1 };
+	const struct dir_id id = { .ino = 1 };
 	struct journal_file file;
 	struct output *o;
 
 	open_output(&o, "out");
-	journal_add_file(o->journal, &file, &root, &id);
+	journal_add_file(o->journal, &file, &root, &id, false);
 	ck_assert(output_is_at(o, scratch_path("out")));
 	unlink_journals("out");
 	ck_assert(!output_is_at(o, scratch_path("out")));
@@ -146,11 +146,11 @@ sync_of_output(struct output *o, const char *name)
 {
 	struct relpath *h = path_of("h");
 	struct journal_root root = { .path = h };
-	const struct journal_id id = { .ino = 1 };
+	const struct dir_id id = { .ino = 1 };
 	struct journal_file file;
 	uint32_t sync;
 
-	journal_add_file(o->journal, &file, &root, &id);
+	journal_add_file(o->journal, &file, &root, &id, false);
 	sync = sync_of(name);
 	journal_remove_file(o->journal, &file);
 	relpath_free(h);
