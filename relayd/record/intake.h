@@ -67,10 +67,10 @@ struct intake {
 	struct stream_udp *udp; /* NULL: the transport is TCP */
 	unsigned
 	    counted_records;	/* of those that wait, in session->n_records */
-	uint64_t waiting_bytes; /* what waiting packets count as */
-	uint64_t gap_since_ns;	/* TCP; 0: there is no gap */
 	bool has_last;		/* is last_seq set? */
 	uint64_t last_seq;	/* the last net_seq_num, from CLOSE_STREAM */
+	uint64_t waiting_bytes; /* what waiting packets count as */
+	uint64_t gap_since_ns;	/* TCP; 0: there is no gap */
 };
 
 /* T begins with the TCP transport. */

@@ -169,6 +169,8 @@ struct session {
 	struct session_chunks chunks;
 	struct list streams; /* struct stream, by session_node */
 	unsigned n_streams;
+	bool has_index; /* minor >= 4 and no snapshot */
+	bool is_ended;	/* the control connection is gone */
 	struct session_round round;
 	struct session_inputs inputs;
 	struct session_udp *udp; /* NULL: packets come over TCP */
@@ -177,8 +179,6 @@ struct session {
 	struct session_traces traces;
 	struct session_report report;
 
-	bool has_index; /* minor >= 4 and no snapshot */
-	bool is_ended;	/* the control connection is gone */
 	uint64_t linger_until_ns;
 	struct session_gone gone;
 };

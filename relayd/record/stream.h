@@ -39,12 +39,12 @@ struct stream {
 	struct relpath *channel;
 	bool is_metadata;
 	bool is_closing; /* no record can come any more */
+	bool is_published;
 	/* The round of DATA_PENDING (session->round) in which the peer last
 	 * asked about this stream. */
 	uint64_t round;
 
-	/* What viewers see of it. */
-	bool is_published;
+	/* What viewers see of it, once it is published. */
 	struct live_stream *live;      /* NULL: not shown */
 	struct packet_log *log;	       /* of a live session's data stream */
 	struct metadata_log *metadata; /* of its metadata stream */

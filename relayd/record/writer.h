@@ -40,6 +40,9 @@ struct writer {
 		uint64_t bytes;
 	} batch; /* packets out of the heap, not yet in the file */
 
+	bool has_write_error; /* not yet reported to the peer */
+	bool has_logged_drop, has_logged_size;
+	bool has_lost_metadata; /* nothing can be written after it */
 	/* has_x: is x_seq set? */
 	bool has_data, has_record, has_packet_seq;
 	uint64_t data_seq; /* net_seq_num of the last packet written or lost */
@@ -48,15 +51,12 @@ struct writer {
 	uint64_t packet_seq; /* packet_seq_num of the last packet */
 
 	uint64_t written_bytes, written_packets, lost; /* since it began */
-	bool has_write_error; /* not yet reported to the peer */
-	bool has_logged_drop, has_logged_size;
-	struct unnoted_loss *unnoted; /* NULL: none */
+	struct unnoted_loss *unnoted;		       /* NULL: none */
 
 	/* Metadata that waits for space on the disk: each request with its
 	 * lengths before it. NULL: none. */
 	struct buf *pending;
 	struct list pending_node; /* shard->work.pending */
-	bool has_lost_metadata;	  /* nothing can be written after it */
 };
 
 void writer_init(struct writer *w);
