@@ -96,9 +96,13 @@ oldest(struct retention *r)
 {
 	struct entry *e;
 
-	list_each (e, &r->table.ended, struct entry, order)
+	list_each (e, &r->table.ended, struct entry, order) {
+		/* The others have ended later. */
+		if (age(e) < r->limits.keep_at_least_ns)
+			break;
 		if (retention_may_delete(r, e, UINT64_MAX))
 			return e;
+	}
 	return NULL;
 }
 
