@@ -116,9 +116,11 @@ restore_entry(void *retention, const struct notes_row *row)
 	table_keep(t, e, row->is_kept);
 }
 
-/* Sessions without users have ended. At the start none has users. */
+/* Sessions without users have ended. At the start none has users. A note
+ * follows when its bytes are counted, unless IS_LAST: nothing is counted any
+ * more. */
 static void
-end_unused_sessions(struct retention *r)
+end_unused_sessions(struct retention *r, bool is_last)
 {
 	struct list *n, *tmp;
 	struct entry *e;
@@ -130,7 +132,8 @@ end_unused_sessions(struct retention *r)
 		if (table_is_used(e))
 			continue;
 		table_end(&r->table, e, clock_wall_ns(), bytes, false);
-		retention_note(r, e, e->path);
+		if (is_last)
+			retention_note(r, e, e->path);
 	}
 }
 
@@ -260,7 +263,7 @@ load(struct retention *r)
 	r->has_logged_why = r->has_unnoted = false;
 	r->table.memory_max = r->memory_max;
 	find_moved(r);
-	end_unused_sessions(r);
+	end_unused_sessions(r, false);
 	if (r->table.n > 0)
 		log_info("retention: notes of %" PRIu64
 			 " directories with %" PRIu64 " bytes",
@@ -391,7 +394,7 @@ tick(struct retention *r)
 {
 	follow_output(r);
 	note_all_again(r);
-	end_unused_sessions(r);
+	end_unused_sessions(r, false);
 	retention_measure_disk(r);
 	r->is_estimated = false;
 	check_some(r, RETENTION_CHECKS);
@@ -503,7 +506,7 @@ retention_destroy(struct retention *r)
 	if (r == NULL)
 		return;
 	if (r->is_loaded) {
-		end_unused_sessions(r);
+		end_unused_sessions(r, true);
 		/* Removed directories need no notes. */
 		r->next_to_check = NULL;
 		check_some(r, RETENTION_CHECKS);
