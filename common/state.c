@@ -11,6 +11,8 @@
 
 /* In place of the length of a text or the index of a descriptor. */
 #define NONE UINT32_MAX
+/* With an object's number: its contents follow. */
+#define FIRST (UINT32_C(1) << 31)
 
 void
 state_out_free(struct state_out *o)
@@ -101,7 +103,7 @@ state_put_object(struct state_out *o, const void *object)
 	if (idmap_insert(&o->numbers, key, (void *)next) != OK)
 		o->bad = true;
 	o->n_objects++;
-	buf_u32(&o->buf, (uint32_t)next);
+	buf_u32(&o->buf, (uint32_t)next | FIRST);
 	return true;
 }
 
@@ -243,6 +245,9 @@ state_in_free(struct state_in *in)
 	for (uint32_t i = 0; i < in->n_fds; i++)
 		if (in->fds[i] >= 0)
 			close(in->fds[i]);
+	for (uint32_t i = 1; in->objects != NULL && i <= in->n_objects; i++)
+		if (in->objects[i].put != NULL)
+			in->objects[i].put(in->objects[i].object);
 	free(in->fds);
 	free(in->objects);
 	*in = (struct state_in){ 0 };
@@ -315,17 +320,25 @@ bool
 state_get_object(
     struct state_in *in, const void *kind, void **object, uint32_t *number)
 {
-	const uint32_t n = state_get_u32(in, in->n_objects);
-	const struct state_object *o = &in->objects[n];
+	const uint32_t v = reader_u32(&in->r);
+	const uint32_t n = v & ~FIRST;
+	const struct state_object *o;
 
 	*object = NULL;
-	*number = n;
-	if (n == 0)
+	*number = 0;
+	if (in->r.bad || v == 0)
 		return true;
-	if (o->kind == NULL)
+	if (n == 0 || n > in->n_objects) {
+		in->r.bad = true;
+		return true;
+	}
+	o = &in->objects[n];
+	if ((v & FIRST) != 0 && o->kind == NULL) {
+		*number = n;
 		return false;
-	/* Of another kind, or it could not be made. */
-	if (o->kind != kind || o->object == NULL)
+	}
+	/* Made twice, of another kind, or in a part that could not be read. */
+	if ((v & FIRST) != 0 || o->kind != kind)
 		in->r.bad = true;
 	else
 		*object = o->object;
@@ -335,8 +348,24 @@ state_get_object(
 void
 state_made(struct state_in *in, uint32_t number, const void *kind, void *object)
 {
+	state_made_shared(in, number, kind, object, NULL);
+}
+
+void
+state_made_shared(struct state_in *in, uint32_t number, const void *kind,
+    void *object, void (*put)(void *object))
+{
+	struct state_object *o = &in->objects[number];
+
 	assert(number > 0 && number <= in->n_objects);
-	in->objects[number] = (struct state_object){ kind, object };
+	if (o->kind == NULL) {
+		*o = (struct state_object){ kind, object, put };
+		return;
+	}
+	/* It is inside itself. */
+	in->r.bad = true;
+	if (put != NULL)
+		put(object);
 }
 
 struct reader

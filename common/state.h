@@ -132,6 +132,7 @@ void state_end(struct state_out *o, size_t part);
 struct state_object {
 	const void *kind;
 	void *object;
+	void (*put)(void *object); /* NULL: nothing to drop */
 };
 
 /* Reading. After one read that failed, IN is bad, and every read yields 0. */
@@ -168,12 +169,18 @@ int state_get_fd(struct state_in *in);
 /*
  * An object of the kind KIND, any address that stands for it. True: *OBJECT is
  * set, or NULL for none. False: its contents follow; the caller makes it and
- * calls state_made(), with the number in *NUMBER. If IN is bad: true, and NULL.
+ * calls state_made(), with the number in *NUMBER. If IN is bad: true, and NULL;
+ * it becomes bad if the object was written in a part that could not be read.
  */
 bool state_get_object(struct state_in *in, const void *kind, void **object,
     uint32_t *number) MUST_CHECK;
 void state_made(
     struct state_in *in, uint32_t number, const void *kind, void *object);
+/* The same for an object that is counted: IN takes over one reference, which
+ * state_in_free() drops with PUT. So the object is valid where it is named
+ * again, even if the part that held it first could not be restored. */
+void state_made_shared(struct state_in *in, uint32_t number, const void *kind,
+    void *object, void (*put)(void *object));
 /* Begin to read a part; state_part_end(), which gets the result, goes behind
  * it, also if IN is bad by now: the next part is read as if nothing had
  * happened. */
