@@ -268,7 +268,7 @@ acceptor_start(struct acceptor *a, const struct acceptor_disk *disk)
 	};
 	enum status st;
 
-	st = live_pool_start(&a->live_pool, &live);
+	st = live_pool_create(&a->live_pool, &live);
 	if (st == OK)
 		shard.notifier = live_pool_notifier(a->live_pool);
 	for (; a->n_workers < o->workers && st == OK; a->n_workers++) {
@@ -279,7 +279,7 @@ acceptor_start(struct acceptor *a, const struct acceptor_disk *disk)
 		if (st != OK)
 			break;
 	}
-	return st;
+	return st == OK ? live_pool_run(a->live_pool) : st;
 }
 
 static enum status

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "common/thread.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/net/loop.h"
@@ -27,7 +28,9 @@ struct live_worker {
 	pthread_t thread;
 	struct loop loop;
 	struct live_inbox inbox;
-	struct message *stop; /* only it ends the thread */
+	bool has_thread;
+	bool is_freezing;     /* the thread ends, but nothing is closed */
+	struct message *stop; /* only it ends the thread for good */
 	/* A wake-up could not be sent: serve all held requests. */
 	struct published has_lost_wake;
 	struct viewers viewers;
@@ -44,6 +47,33 @@ struct live_pool {
 	unsigned n_workers; /* started */
 	unsigned next;	    /* the worker of the next viewer */
 };
+
+/* PUT_IDS only: the workers write their viewers, and the rest is made again. */
+static const struct state_member members[] = {
+	STATE_STRUCT(struct live_pool, notifier, live_notifier_state),
+	STATE_PUBLISHED(struct live_pool, viewer_ids),
+	STATE_DROP(struct live_pool, conns), /* counted again */
+	STATE_DROP(struct live_pool, last_full_log),
+	STATE_CODE(struct live_pool, workers),
+	STATE_DROP(struct live_pool, n_workers),
+	STATE_KEEP(struct live_pool, next),
+};
+static STATE_TABLE(live_pool_state, struct live_pool, members);
+
+static const struct state_member worker_members[] = {
+	STATE_DROP(struct live_worker, thread),
+	STATE_DROP(struct live_worker, loop),
+	STATE_DROP(struct live_worker, inbox), /* empty: live_pool_drain() */
+	STATE_DROP(struct live_worker, has_thread),
+	STATE_DROP(struct live_worker, is_freezing),
+	STATE_DROP(struct live_worker, stop),
+	/* All held requests are served again. */
+	STATE_DROP(struct live_worker, has_lost_wake),
+	STATE_CODE(struct live_worker, viewers),
+	STATE_DROP(struct live_worker, questions), /* of the old HTTP thread */
+	STATE_CODE(struct live_worker, set),
+};
+static STATE_TABLE(live_worker_state, struct live_worker, worker_members);
 
 /* Serve held requests once for all events of a cycle: a peer that publishes
  * many streams costs the viewers of other peers nothing. */
@@ -80,6 +110,9 @@ on_message(struct message *m, void *arg)
 	case MESSAGE_STOP:
 		w->loop.is_stopping = true;
 		break;
+	case MESSAGE_FREEZE:
+		w->is_freezing = true;
+		break;
 	case MESSAGE_VIEWER:
 		loop_cancel_rest(&w->loop);
 		if (w->loop.is_stopping)
@@ -106,6 +139,13 @@ on_message(struct message *m, void *arg)
 	}
 }
 
+static void
+close_all(struct live_worker *w)
+{
+	viewer_conns_destroy(&w->set);
+	viewers_destroy(&w->viewers);
+}
+
 static void *
 run(void *arg)
 {
@@ -114,7 +154,8 @@ run(void *arg)
 
 	rcu_register_thread();
 	viewers_begin(&w->viewers);
-	while (!w->loop.is_stopping) {
+	viewer_conns_begin(&w->set);
+	while (!w->loop.is_stopping && !w->is_freezing) {
 		loop_run_cycle(&w->loop);
 		now = clock_now_ns();
 		next = viewer_conns_tick(&w->set, now);
@@ -128,14 +169,15 @@ run(void *arg)
 			    &w->viewers.stats->cycles, clock_now_ns() - began);
 		publish(&w->loop.busy_since, 0);
 	}
-	viewer_conns_destroy(&w->set);
-	viewers_destroy(&w->viewers);
+	if (!w->is_freezing)
+		close_all(w);
+	viewers_end(&w->viewers);
 	rcu_unregister_thread();
 	return NULL;
 }
 
 static enum status
-start(struct live_pool *p, struct live_worker *w,
+create(struct live_pool *p, struct live_worker *w,
     const struct live_config *config)
 {
 	const uint64_t memory = config->max_memory / config->n_workers;
@@ -157,13 +199,12 @@ start(struct live_pool *p, struct live_worker *w,
 	w->loop.on_wake = on_wake;
 	if (st == OK)
 		st = message_create(&w->stop, MESSAGE_STOP);
-	if (st == OK && thread_start(&w->thread, run, w) != 0)
-		st = E_NOMEM;
 	if (st != OK) {
 		free(w->stop);
 		loop_destroy(&w->loop);
 		return st;
 	}
+	viewers_begin(&w->viewers);
 	p->n_workers++;
 	return OK;
 }
@@ -205,7 +246,7 @@ wake(struct live_notifier *d, uint64_t bits, const void *source)
 }
 
 enum status
-live_pool_start(struct live_pool **out, const struct live_config *config)
+live_pool_create(struct live_pool **out, const struct live_config *config)
 {
 	struct live_pool *p = calloc(1, sizeof(*p));
 	enum status st = OK;
@@ -218,13 +259,136 @@ live_pool_start(struct live_pool **out, const struct live_config *config)
 	p->notifier.n_workers = config->n_workers;
 	p->conns.hard = config->max_conns;
 	for (unsigned i = 0; i < config->n_workers && st == OK; i++)
-		st = start(p, &p->workers[i], config);
+		st = create(p, &p->workers[i], config);
 	if (st != OK) {
 		live_pool_stop(p);
 		return st;
 	}
 	*out = p;
 	return OK;
+}
+
+/* End W's thread, if it runs: M makes it end. W is this thread's then. */
+static void
+end_thread(struct live_worker *w)
+{
+	if (!w->has_thread)
+		return;
+	pthread_join(w->thread, NULL);
+	w->has_thread = false;
+	viewers_begin(&w->viewers);
+}
+
+enum status
+live_pool_run(struct live_pool *p)
+{
+	struct live_worker *w;
+
+	for (unsigned i = 0; i < p->n_workers; i++) {
+		w = &p->workers[i];
+		w->is_freezing = false;
+		viewers_end(&w->viewers);
+		w->has_thread = thread_start(&w->thread, run, w) == 0;
+		if (w->has_thread)
+			continue;
+		viewers_begin(&w->viewers);
+		return E_NOMEM;
+	}
+	return OK;
+}
+
+enum status
+live_pool_freeze(struct live_pool *p)
+{
+	struct message *freeze[LIVE_WORKERS_MAX] = { NULL };
+	enum status st = OK;
+
+	for (unsigned i = 0; i < p->n_workers && st == OK; i++)
+		st = message_create(&freeze[i], MESSAGE_FREEZE);
+	for (unsigned i = 0; i < p->n_workers; i++)
+		if (st == OK)
+			loop_post(&p->workers[i].loop, freeze[i]);
+		else
+			free(freeze[i]);
+	if (st != OK)
+		return st;
+	for (unsigned i = 0; i < p->n_workers; i++)
+		end_thread(&p->workers[i]);
+	live_pool_drain(p);
+	return OK;
+}
+
+void
+live_pool_put_ids(struct state_out *o, const struct live_pool *p)
+{
+	state_put(o, &live_pool_state, p);
+}
+
+enum status
+live_pool_get_ids(struct live_pool *p, struct state_in *in)
+{
+	return state_get(in, &live_pool_state, p);
+}
+
+void
+live_pool_put_state(struct state_out *o, struct live_pool *p)
+{
+	size_t part;
+
+	state_put_u32(o, p->n_workers);
+	for (unsigned i = 0; i < p->n_workers; i++) {
+		part = state_begin(o);
+		state_put(o, &live_worker_state, &p->workers[i]);
+		viewers_put_state(o, &p->workers[i].viewers);
+		viewer_conns_put_state(o, &p->workers[i].set);
+		state_end(o, part);
+	}
+}
+
+static enum status
+get_worker(struct live_pool *p, struct live_worker *w, struct state_in *in,
+    unsigned *taken, unsigned *closed)
+{
+	enum status st = state_get(in, &live_worker_state, w);
+
+	if (st == OK)
+		st = viewers_get_state(&w->viewers, in);
+	if (st == OK)
+		st = viewer_conns_get_state(
+		    &w->set, in, &p->conns, &p->notifier, taken, closed);
+	return st;
+}
+
+/* There may be fewer workers than before, or more. */
+enum status
+live_pool_get_state(
+    struct live_pool *p, struct state_in *in, unsigned *taken, unsigned *closed)
+{
+	const unsigned n = state_get_u32(in, LIVE_WORKERS_MAX);
+	enum status st = state_in_status(in), got;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct reader rest = state_part(in);
+
+		got = get_worker(
+		    p, &p->workers[i % p->n_workers], in, taken, closed);
+		state_part_end(in, &rest);
+		if (st == OK)
+			st = got;
+	}
+	return st;
+}
+
+void
+live_pool_drain(struct live_pool *p)
+{
+	enum live_event what;
+	void *object;
+
+	for (unsigned i = 0; i < p->n_workers; i++)
+		while (live_inbox_take(&p->workers[i].inbox, &what, &object))
+			viewers_take_event(
+			    &p->workers[i].viewers, what, object);
 }
 
 struct live_notifier *
@@ -302,15 +466,29 @@ drop_events(struct live_inbox *b)
 		live_put(object);
 }
 
+/* W's thread closes all that W has; if it does not run, this one does. */
+static void
+end_worker(struct live_worker *w)
+{
+	if (w->has_thread) {
+		pthread_join(w->thread, NULL);
+		return;
+	}
+	free(w->stop);
+	w->loop.is_stopping = true;
+	close_all(w);
+}
+
 void
 live_pool_stop(struct live_pool *p)
 {
 	if (p == NULL)
 		return;
 	for (unsigned i = 0; i < p->n_workers; i++)
-		loop_post(&p->workers[i].loop, p->workers[i].stop);
+		if (p->workers[i].has_thread)
+			loop_post(&p->workers[i].loop, p->workers[i].stop);
 	for (unsigned i = 0; i < p->n_workers; i++) {
-		pthread_join(p->workers[i].thread, NULL);
+		end_worker(&p->workers[i]);
 		drop_events(&p->workers[i].inbox);
 		loop_destroy(&p->workers[i].loop);
 		questions_drop(&p->workers[i].questions);

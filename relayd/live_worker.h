@@ -17,6 +17,8 @@ struct live_notifier;
 struct live_pool;
 struct threads;
 struct sockaddr;
+struct state_in;
+struct state_out;
 
 struct live_config {
 	unsigned n_workers;   /* 1 to LIVE_WORKERS_MAX (options.h) */
@@ -28,8 +30,13 @@ struct live_config {
 	uint64_t max_memory;  /* VIEWER_UNSENT_PART of it is for replies */
 };
 
-enum status live_pool_start(
+/* The workers, which are the calling thread's, on which RCU must be registered
+ * if a state is restored; no thread runs yet. */
+enum status live_pool_create(
     struct live_pool **out, const struct live_config *config) MUST_CHECK;
+/* Start the threads: at first, after live_pool_get_state(), or again after
+ * live_pool_freeze(). E_NOMEM: some threads run; the pool must be stopped. */
+enum status live_pool_run(struct live_pool *p) MUST_CHECK;
 /* For ingest workers, which must be stopped before the pool. */
 struct live_notifier *live_pool_notifier(struct live_pool *p);
 /* A viewer has connected; takes FD. Main thread. */
@@ -45,7 +52,27 @@ uint64_t live_pool_viewers(const struct live_pool *p);
 void live_pool_set_max_viewers(struct live_pool *p, unsigned n);
 /* Its threads, added to OUT. */
 void live_pool_threads(struct live_pool *p, struct threads *out);
-/* Closes all viewers, joins the threads. NULL is fine. */
+/* Closes all viewers, joins the threads, if they run. NULL is fine. */
 void live_pool_stop(struct live_pool *p);
+
+/*
+ * A restart (common/state.h), all on the main thread.
+ * freeze: end the threads and close nothing. The workers belong to the calling
+ * thread, a registered RCU thread, until live_pool_run(): what ingest workers
+ * posted, which end before, is taken in. E_NOMEM: the threads run on.
+ * put_ids: the last ids used, before any object is written.
+ * put_state: viewers, after all ingest workers.
+ * drain: take in all events of restored objects; before get_state.
+ * get_state: a viewer that cannot be read is closed, with a line in the log;
+ * *TAKEN, *CLOSED: the numbers. E_MALFORMED, E_NOMEM: the rest cannot be read.
+ */
+enum status live_pool_freeze(struct live_pool *p) MUST_CHECK;
+void live_pool_put_ids(struct state_out *o, const struct live_pool *p);
+enum status live_pool_get_ids(
+    struct live_pool *p, struct state_in *in) MUST_CHECK;
+void live_pool_put_state(struct state_out *o, struct live_pool *p);
+void live_pool_drain(struct live_pool *p);
+enum status live_pool_get_state(struct live_pool *p, struct state_in *in,
+    unsigned *taken, unsigned *closed) MUST_CHECK;
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/state.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
 
@@ -156,4 +157,41 @@ live_inbox_take(struct live_inbox *b, enum live_event *what, void **object)
 	n -= place_of(*what);
 	*object = container_of(n, struct live_seat, events[0])->object;
 	return true;
+}
+
+static const struct state_member notifier_members[] = {
+	STATE_DROP(struct live_notifier, n_workers),
+	STATE_DROP(struct live_notifier, notify),
+	STATE_DROP(struct live_notifier, wake),
+	STATE_PUBLISHED(struct live_notifier, stream_ids),
+	STATE_PUBLISHED(struct live_notifier, trace_ids),
+};
+STATE_TABLE(live_notifier_state, struct live_notifier, notifier_members);
+
+void
+live_session_put_state(struct state_out *o, struct live_session *s)
+{
+	o->bad = true;
+}
+
+enum status
+live_session_get_state(struct live_session **out, struct state_in *in,
+    const struct live_notifier *notifier)
+{
+	*out = NULL;
+	return E_MALFORMED;
+}
+
+void
+live_stream_put_state(struct state_out *o, struct live_stream *s)
+{
+	o->bad = true;
+}
+
+enum status
+live_stream_get_state(struct live_stream **out, struct state_in *in,
+    const struct live_notifier *notifier)
+{
+	*out = NULL;
+	return E_MALFORMED;
 }

@@ -25,6 +25,9 @@
 
 struct metadata_log;
 struct packet_log;
+struct state_in;
+struct state_out;
+struct state_table;
 
 /* What live workers learn of sessions and streams, in the order in which it
  * happened. */
@@ -134,5 +137,24 @@ struct live_notifier {
 	    struct live_notifier *d, uint64_t bits, const void *source);
 	struct published stream_ids, trace_ids; /* the last ones used */
 };
+
+extern const struct state_table live_notifier_state; /* the ids */
+
+/*
+ * A restart (common/state.h): the object that a session or a stream is, with
+ * its logs; NULL is fine. What it counts moves, except its viewers, who count
+ * themselves again. *OUT is a new reference, or NULL. E_NOMEM, E_MALFORMED.
+ *
+ * Nothing is listed yet: the owner, once it has restored its session whole,
+ * posts LIVE_EVENT_SESSION unless that session had ended, and
+ * LIVE_EVENT_STREAM for each of its streams that were shown. It posts the other
+ * two events later, as for any object. Main thread.
+ */
+void live_session_put_state(struct state_out *o, struct live_session *s);
+enum status live_session_get_state(struct live_session **out,
+    struct state_in *in, const struct live_notifier *notifier) MUST_CHECK;
+void live_stream_put_state(struct state_out *o, struct live_stream *s);
+enum status live_stream_get_state(struct live_stream **out, struct state_in *in,
+    const struct live_notifier *notifier) MUST_CHECK;
 
 #endif

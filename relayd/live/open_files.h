@@ -29,6 +29,8 @@
 struct folder;
 struct index_record;
 struct packet_log;
+struct state_in;
+struct state_out;
 
 /* Bytes that a viewer was promised: it has the index of a packet, and has not
  * fetched all of it. All zeros: nothing. */
@@ -100,5 +102,21 @@ enum status open_file_record(struct open_files *files, struct open_file *f,
  * open_file_use()'s, with a descriptor of its own. */
 enum status open_file_metadata(struct open_files *files, struct open_file **out,
     struct folder *folder) MUST_CHECK;
+
+/*
+ * For a restart: F with its descriptors; NULL is fine. LOG: the log that it is
+ * a file of, if the reader has found it; NULL: for a reply, which only needs
+ * the bytes. *OUT is a new reference, or NULL. E_NOMEM: also when the
+ * descriptors are used up. E_MALFORMED: also if it is another log's, or another
+ * live worker's.
+ */
+void open_file_put_state(struct state_out *o, struct open_file *f);
+enum status open_file_get_state(struct open_files *files,
+    struct open_file **out, struct state_in *in,
+    const struct packet_log *log) MUST_CHECK;
+/* The same for bytes that are promised. F, which may be NULL, is their file. */
+void open_part_put_state(struct state_out *o, const struct open_part *p);
+enum status open_part_get_state(struct open_files *files, struct open_file *f,
+    struct state_in *in, struct open_part *p) MUST_CHECK;
 
 #endif

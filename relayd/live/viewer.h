@@ -52,9 +52,13 @@
 #define LIVE_LIST_PIECE (64 * 1024)
 
 struct buf;
+struct live_notifier;
 struct live_session;
 struct live_stream;
 struct open_file;
+struct state_in;
+struct state_out;
+struct state_table;
 struct viewer;
 struct viewers;
 
@@ -92,6 +96,11 @@ bool live_list_encode(struct live_list *l, struct buf *out);
 size_t live_list_memory(const struct live_list *l);
 /* Drop the remaining references; the list is empty then. */
 void live_list_free(struct live_list *l);
+/* For a restart: what is not encoded. L is all zeros before, and is freed by
+ * the caller also on failure. */
+void live_list_put_state(struct state_out *o, const struct live_list *l);
+enum status live_list_get_state(struct live_list *l, struct state_in *in,
+    const struct live_notifier *notifier) MUST_CHECK;
 
 /* A reply: bytes, then what it lists, or bytes of a file. */
 struct live_reply {
@@ -138,5 +147,19 @@ bool viewer_has_news(const struct viewer *v, bool *has_ended);
  * of *N_SESSIONS ended sessions? */
 bool viewer_is_to_be_closed(
     const struct viewer *v, unsigned *n_streams, unsigned *n_sessions);
+
+/*
+ * A restart: V with its attachments, positions and open files. Read it after
+ * all events of the objects have been taken in (viewers_take_event()); it
+ * learns of sessions and streams that ended since it was written. On a
+ * registered RCU thread that VS belongs to. E_NOMEM: also if its positions use
+ * more memory than they may. E_MALFORMED.
+ */
+void viewer_put_state(struct state_out *o, struct viewer *v);
+enum status viewer_get_state(struct viewer **out, struct state_in *in,
+    struct viewers *vs, char *peer,
+    const struct live_notifier *notifier) MUST_CHECK;
+
+extern const struct state_table live_how_state, live_held_state;
 
 #endif

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "common/state.h"
 #include "relayd/live/viewer_internal.h"
 #include "relayd/stats/info.h"
 
@@ -35,6 +36,13 @@ viewers_begin(struct viewers *vs)
 	assert(!vs->has_thread);
 	vs->thread = pthread_self();
 	vs->has_thread = true;
+}
+
+void
+viewers_end(struct viewers *vs)
+{
+	assert(viewers_are_mine(vs));
+	vs->has_thread = false;
 }
 
 bool
@@ -169,4 +177,16 @@ viewers_answer(void *viewers, struct info *i)
 		if (a != NULL)
 			add_viewer(i, v, a);
 	}
+}
+
+void
+viewers_put_state(struct state_out *o, const struct viewers *vs)
+{
+	o->bad = true;
+}
+
+enum status
+viewers_get_state(struct viewers *vs, struct state_in *in)
+{
+	return E_MALFORMED;
 }

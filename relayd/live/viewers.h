@@ -19,6 +19,8 @@
 
 struct stats;
 struct info;
+struct state_in;
+struct state_out;
 
 struct viewers {
 	pthread_t
@@ -55,6 +57,8 @@ void viewers_init(struct viewers *vs, unsigned worker, bool holds_replies,
 /* From here on VS and its viewers belong to the calling thread. */
 void viewers_begin(struct viewers *vs);
 bool viewers_are_mine(const struct viewers *vs);
+/* They belong to no thread now; the next one calls viewers_begin(). */
+void viewers_end(struct viewers *vs);
 /* All viewers must be destroyed before. */
 void viewers_destroy(struct viewers *vs);
 
@@ -77,5 +81,11 @@ void viewers_limit_sessions(struct viewers *vs);
 
 /* Answer what I asks of VIEWERS, a struct viewers; for questions_answer(). */
 void viewers_answer(void *viewers, struct info *i);
+
+/* The order in which the sessions are listed, for a restart. They are listed
+ * before it is read. Viewers follow: viewer_put_state(). */
+void viewers_put_state(struct state_out *o, const struct viewers *vs);
+enum status viewers_get_state(
+    struct viewers *vs, struct state_in *in) MUST_CHECK;
 
 #endif

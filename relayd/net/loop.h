@@ -27,6 +27,7 @@ struct event_base;
 enum message_kind {
 	MESSAGE_ADOPT,	  /* conn, which the loop's thread now owns */
 	MESSAGE_STOP,	  /* finish and leave the loop */
+	MESSAGE_FREEZE,	  /* leave the loop for a restart: close nothing */
 	MESSAGE_DATAGRAM, /* object: a struct forwarded_datagram, malloc'd */
 	MESSAGE_SESSION_GONE, /* to the acceptor: key */
 	MESSAGE_VIEWER,	      /* to a live worker: object, a viewer_conn */

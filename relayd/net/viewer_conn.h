@@ -19,7 +19,10 @@
 #include "relayd/live/viewer.h"
 
 struct loop;
+struct live_notifier;
 struct sockaddr;
+struct state_in;
+struct state_out;
 struct viewers;
 
 /* A packet up to this size is copied after its header, for one send. */
@@ -103,5 +106,17 @@ struct viewer_conn *viewer_conn_create(
     int take_fd, const struct sockaddr *address, struct account *conns);
 void viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *set);
 void viewer_conn_destroy(struct viewer_conn *c); /* NULL is fine */
+
+/* For a restart: all connections of SET, with their viewers, while no thread
+ * runs its loop. A connection that cannot be read is closed, with a line in the
+ * log. *TAKEN, *CLOSED: the numbers are added. See viewer_get_state().
+ * E_MALFORMED: the rest cannot be read. */
+void viewer_conns_put_state(struct state_out *o, struct viewer_conns *set);
+enum status viewer_conns_get_state(struct viewer_conns *set,
+    struct state_in *in, struct account *conns,
+    const struct live_notifier *notifier, unsigned *taken,
+    unsigned *closed) MUST_CHECK;
+/* The set's thread begins, at first or again: serve what was held or read. */
+void viewer_conns_begin(struct viewer_conns *set);
 
 #endif
