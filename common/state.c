@@ -76,7 +76,7 @@ state_put_fd(struct state_out *o, int fd)
 		return;
 	}
 	if (o->n_fds == o->cap_fds) {
-		more = reallocarray(o->fds, cap, sizeof(*more));
+		more = realloc(o->fds, cap * sizeof(*more));
 		if (more == NULL) {
 			o->bad = true;
 			return;

@@ -156,16 +156,30 @@ systemd_take_sockets(struct options *o)
 }
 
 bool
+systemd_has_manager(void)
+{
+	const char *address = secure_getenv("NOTIFY_SOCKET");
+
+	return address != NULL && *address != '\0';
+}
+
+bool
 systemd_notify(const char *state)
+{
+	return systemd_notify_fds(state, NULL, 0);
+}
+
+bool
+systemd_notify_fds(const char *state, const int *fds, unsigned n)
 {
 	const char *address = secure_getenv("NOTIFY_SOCKET");
 	const struct timeval patience = { .tv_sec = 1 };
 	struct sockaddr_un addr;
 	socklen_t len = sizeof(addr);
-	ssize_t n;
+	bool is_sent;
 	int fd;
 
-	if (address == NULL || *address == '\0')
+	if (!systemd_has_manager())
 		return true;
 	if (strchr("/@", address[0]) == NULL || address[1] == '\0' ||
 	    unix_socket_address(&addr, address) != OK) {
@@ -186,12 +200,10 @@ systemd_notify(const char *state)
 	}
 	(void)setsockopt(
 	    fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	do
-		n = sendto(fd, state, strlen(state), MSG_NOSIGNAL,
-		    (const struct sockaddr *)&addr, len);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
+	is_sent = unix_socket_send(
+	    fd, state, strlen(state), &addr, len, fds, n, 0);
+	if (!is_sent)
 		log_errno(LOG_WARN, "NOTIFY_SOCKET=%s", address);
 	close(fd);
-	return n >= 0;
+	return is_sent;
 }

@@ -32,5 +32,10 @@ enum status systemd_take_sockets(struct options *o) MUST_CHECK;
  * second. Any thread.
  */
 bool systemd_notify(const char *state);
+/* The same, with N descriptors, which stay open. */
+bool systemd_notify_fds(
+    const char *state, const int *fds, unsigned n) MUST_CHECK;
+/* Is there a service manager that can be notified? */
+bool systemd_has_manager(void);
 
 #endif

@@ -4,6 +4,8 @@
 #define RELAYD_PROCESS_UNIX_SOCKET_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -30,5 +32,19 @@ int unix_socket_listen(struct unix_socket *s, const char *path, mode_t mode,
     gid_t group) MUST_CHECK;
 /* Remove the file, unless another socket has replaced it. */
 void unix_socket_remove(const struct unix_socket *s);
+
+/* Descriptors in one message: the kernel's SCM_MAX_FD. */
+#define UNIX_SOCKET_FDS 253
+
+/* Send the N bytes at P in one message, to TO (LEN bytes) unless it is NULL,
+ * with the N_FDS descriptors at FDS, which stay open. False: see errno. */
+bool unix_socket_send(int fd, const void *p, size_t n,
+    const struct sockaddr_un *to, socklen_t len, const int *fds, unsigned n_fds,
+    int flags) MUST_CHECK;
+/* Receive one message of exactly N bytes, and its descriptors: at most
+ * *N_FDS of them. False: something else came, or nothing; then no descriptor is
+ * left open. */
+bool unix_socket_receive(
+    int fd, void *p, size_t n, int *fds, unsigned *n_fds, int flags) MUST_CHECK;
 
 #endif
