@@ -16,7 +16,7 @@ struct idmap_slot {
 
 _Static_assert(sizeof(struct idmap_slot) <= IDMAP_SLOT, "its size");
 
-static uint64_t seed;
+static uint64_t seed, lasting_seed;
 
 /* This runs before main(), so that threads need not agree which of them sets
  * the seed. */
@@ -24,6 +24,7 @@ __attribute__((constructor)) static void
 set_seed(void)
 {
 	seed = ids_random();
+	lasting_seed = ids_random();
 }
 
 static uint64_t
@@ -48,15 +49,39 @@ slot_of(const struct idmap_slot *slots, size_t cap, uint64_t id)
 }
 
 /* The hash is FNV-1a. */
-uint64_t
-idmap_key(const void *p, size_t n)
+static uint64_t
+key_of(const void *p, size_t n, uint64_t with)
 {
 	const uint8_t *at = p, *end = at + n;
-	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed;
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ with;
 
 	for (; at < end; at++)
 		h = (h ^ *at) * UINT64_C(0x100000001b3);
 	return h;
+}
+
+uint64_t
+idmap_key(const void *p, size_t n)
+{
+	return key_of(p, n, seed);
+}
+
+uint64_t
+idmap_lasting_key(const void *p, size_t n)
+{
+	return key_of(p, n, lasting_seed);
+}
+
+uint64_t
+idmap_lasting_seed(void)
+{
+	return lasting_seed;
+}
+
+void
+idmap_set_lasting_seed(uint64_t s)
+{
+	lasting_seed = s;
 }
 
 void
@@ -150,6 +175,17 @@ idmap_remove(struct idmap *m, uint64_t id)
 	close_hole(m, i);
 	m->n--;
 	return value;
+}
+
+bool
+idmap_next(const struct idmap *m, uint32_t *at, uint64_t *id)
+{
+	while (*at < m->cap && m->slots[*at].value == NULL)
+		++*at;
+	if (*at == m->cap)
+		return false;
+	*id = m->slots[(*at)++].id;
+	return true;
 }
 
 void *

@@ -7,6 +7,7 @@
 #ifndef COMMON_IDMAP_H
 #define COMMON_IDMAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,11 +28,20 @@ struct idmap {
  * likely to have different ids. */
 uint64_t idmap_key(const void *p, size_t n);
 
+/* The same with a seed that the next process takes over, for keys that move to
+ * it. The seed is set before the first key is made. */
+uint64_t idmap_lasting_key(const void *p, size_t n);
+uint64_t idmap_lasting_seed(void);
+void idmap_set_lasting_seed(uint64_t s);
+
 void idmap_free(struct idmap *m); /* the values are the caller's */
 /* E_EXISTS leaves the map as it was. */
 enum status idmap_insert(struct idmap *m, uint64_t id, void *value) MUST_CHECK;
 void *idmap_find(const struct idmap *m, uint64_t id); /* NULL: none */
 void *idmap_remove(struct idmap *m, uint64_t id);     /* NULL: none */
+/* The next id, in any order; *AT is 0 at first. False: there are no more. The
+ * map must not change meanwhile. */
+bool idmap_next(const struct idmap *m, uint32_t *at, uint64_t *id) MUST_CHECK;
 /* Any entry, for emptying a map; NULL when the map is empty. */
 void *idmap_any(struct idmap *m);
 

@@ -359,13 +359,33 @@ state_made_shared(struct state_in *in, uint32_t number, const void *kind,
 
 	assert(number > 0 && number <= in->n_objects);
 	if (o->kind == NULL) {
-		*o = (struct state_object){ kind, object, put };
+		*o = (struct state_object){ kind, object, put, in->last_made };
+		in->last_made = number;
 		return;
 	}
 	/* It is inside itself. */
 	in->r.bad = true;
 	if (put != NULL)
 		put(object);
+}
+
+uint32_t
+state_mark(const struct state_in *in)
+{
+	return in->last_made;
+}
+
+void
+state_unmake(struct state_in *in, uint32_t mark)
+{
+	static const char freed;
+	struct state_object *o;
+
+	for (uint32_t i = in->last_made; i != mark; i = o->before) {
+		o = &in->objects[i];
+		if (o->put == NULL)
+			o->kind = &freed;
+	}
 }
 
 struct reader

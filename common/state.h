@@ -133,6 +133,7 @@ struct state_object {
 	const void *kind;
 	void *object;
 	void (*put)(void *object); /* NULL: nothing to drop */
+	uint32_t before; /* the number of the one that was made before it */
 };
 
 /* Reading. After one read that failed, IN is bad, and every read yields 0. */
@@ -142,6 +143,7 @@ struct state_in {
 	uint32_t n_fds;
 	struct state_object *objects; /* by number */
 	uint32_t n_objects;
+	uint32_t last_made; /* its number; 0: none */
 };
 
 /* Read the N bytes at P, which are borrowed. TAKE_FDS, from malloc(), are
@@ -181,6 +183,10 @@ void state_made(
  * again, even if the part that held it first could not be restored. */
 void state_made_shared(struct state_in *in, uint32_t number, const void *kind,
     void *object, void (*put)(void *object));
+/* What is made after state_mark() was freed, because a part could not be read:
+ * it is bad to name it again, unless it is counted. */
+uint32_t state_mark(const struct state_in *in);
+void state_unmake(struct state_in *in, uint32_t mark);
 /* Begin to read a part; state_part_end(), which gets the result, goes behind
  * it, also if IN is bad by now: the next part is read as if nothing had
  * happened. */

@@ -230,6 +230,14 @@ cycle_tick(struct shard *sh, uint64_t now_ns)
 	return clock_earlier(next, gaps);
 }
 
+void
+cycle_settle(struct shard *sh)
+{
+	assert(shard_is_mine(sh));
+	while (!list_empty(&sh->work.dirty))
+		cycle_commit(sh);
+}
+
 static void
 delete_in_time(struct shard *sh)
 {

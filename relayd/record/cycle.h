@@ -24,6 +24,15 @@ bool cycle_delete_some(struct shard *sh);
  * UINT64_MAX: nothing waits). */
 uint64_t cycle_tick(struct shard *sh, uint64_t now_ns);
 
+/*
+ * For a restart: commit everything, and leave the disk as for a stop, although
+ * all sessions go on, in this process or in the next one. Records do not wait
+ * for readers' locks, files are closed as the store does it for files that are
+ * not used, and chunks are where they stay. Whole packets that wait are also in
+ * their files, behind what counts there.
+ */
+void cycle_settle(struct shard *sh);
+
 /* For an ordered shutdown, before shard_destroy(): end every session. NULL is
  * fine. */
 void cycle_last(struct shard *sh);

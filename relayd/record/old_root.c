@@ -44,7 +44,7 @@ root_length(const char *path)
 static uint64_t
 name_key(const struct relpath *name)
 {
-	return name == NULL ? 0 : idmap_key(name->s, name->len);
+	return name == NULL ? 0 : idmap_lasting_key(name->s, name->len);
 }
 
 static uint64_t
@@ -55,10 +55,10 @@ owner_of(const struct session *s)
 
 	while (n > 0 && address[n - 1] != ':')
 		n--;
-	const uint64_t parts[] = { idmap_key(address, n),
+	const uint64_t parts[] = { idmap_lasting_key(address, n),
 		name_key(s->request.hostname),
 		name_key(s->request.session_name) };
-	return idmap_key(parts, sizeof(parts));
+	return idmap_lasting_key(parts, sizeof(parts));
 }
 
 static enum status

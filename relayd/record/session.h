@@ -30,6 +30,8 @@ struct session_dir;
 struct session_udp;
 struct shard;
 struct siblings;
+struct state_in;
+struct state_out;
 struct stream;
 
 /* Memory of one session's whole packets that wait for their records or their
@@ -313,6 +315,20 @@ void session_report(struct session *s, enum relay_event_kind kind);
 
 /* Answer the question I about this shard's sessions. */
 void shard_answer(const struct shard *sh, struct info *i);
+
+/*
+ * For its connections: names S, which shard_put_state() wrote; NULL is fine.
+ * *OUT is borrowed. E_MALFORMED: it could not go on, so its connection cannot
+ * either. The owner of its control connection calls session_on_gone() again,
+ * and each data connection session_input_again().
+ */
+void session_put_name(struct state_out *o, const struct session *s);
+enum status session_get_name(
+    struct session **out, struct state_in *in) MUST_CHECK;
+/* A data connection is bound again to S; IN, in no list, says whether it is
+ * extra. E_LIMIT: as session_input_came(). */
+enum status session_input_again(
+    struct session *s, struct session_input *in) MUST_CHECK;
 
 /* siblings.c: peers before 2.11 have no chunks. Create the one that is the
  * output directory. */

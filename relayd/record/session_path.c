@@ -193,13 +193,14 @@ static uint64_t
 sharers_of(const struct relay_create_session *c)
 {
 	const uint64_t parts[] = {
-		idmap_key(c->hostname->s, c->hostname->len),
-		idmap_key(c->session_name->s, c->session_name->len),
-		c->has_peer_id ? idmap_key(&c->uuid, sizeof(c->uuid)) : 0,
+		idmap_lasting_key(c->hostname->s, c->hostname->len),
+		idmap_lasting_key(c->session_name->s, c->session_name->len),
+		c->has_peer_id ? idmap_lasting_key(&c->uuid, sizeof(c->uuid))
+			       : 0,
 		c->has_peer_id ? c->peer_session : 0,
 	};
 
-	return c->is_snapshot ? idmap_key(parts, sizeof(parts)) | 1 : 0;
+	return c->is_snapshot ? idmap_lasting_key(parts, sizeof(parts)) | 1 : 0;
 }
 
 /* Use the directory of a sibling that has claimed the same path; if there is

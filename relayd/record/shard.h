@@ -43,6 +43,9 @@ struct stats;
 struct store;
 struct store_config;
 
+struct state_in;
+struct state_out;
+
 struct shard_config {
 	unsigned worker;    /* its number in stream handles */
 	unsigned n_workers; /* 0: not known */
@@ -151,6 +154,16 @@ shard_is_mine(const struct shard *sh)
 
 /* All sessions must be gone: call cycle_last() before. NULL is fine. */
 void shard_destroy(struct shard *sh);
+
+/*
+ * All that the shard has, after cycle_settle(), and before the connections,
+ * which name its sessions (session_put_name()). SH is new when it is read, and
+ * the calling thread's. A session that cannot go on is closed and logged; then
+ * those who name it get a failure. E_MALFORMED, E_NOMEM: nothing can be used of
+ * what follows for this worker, but cycle_last() works.
+ */
+void shard_put_state(struct state_out *o, const struct shard *sh);
+enum status shard_get_state(struct shard *sh, struct state_in *in) MUST_CHECK;
 
 /* Begin a time slice: shard_is_late() says when it has expired. */
 void shard_begin_slice(struct shard *sh);

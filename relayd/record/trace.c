@@ -235,7 +235,7 @@ create(struct trace **out, struct session *s, const struct relpath *asked,
 static uint64_t
 key_of(const struct relpath *name)
 {
-	return idmap_key(name->s, name->len);
+	return idmap_lasting_key(name->s, name->len);
 }
 
 enum status
