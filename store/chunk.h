@@ -24,6 +24,8 @@
 #include "common/status.h"
 #include "store/journal.h"
 
+struct state_in;
+struct state_out;
 struct folder;
 struct folder_place;
 struct session_dir;
@@ -189,6 +191,9 @@ void chunk_replace_file(
  * store's notifier is called for one that is archived, and for a snapshot.
  * Returns true if chunk_delete_step() has work. */
 bool chunk_settle(struct chunk *c);
+/* For a restart: the same while it has references. It is not reported yet, and
+ * one that will be deleted stays where it is. */
+void chunk_settle_early(struct chunk *c);
 /* Call the store's notifier for a settled chunk; chunk_settle() does it. */
 void chunk_note(struct chunk *c);
 /* Delete at most *BUDGET files with their index files, and folders, and
@@ -201,5 +206,19 @@ void chunk_free_family(struct chunk_family *take_f);
  * Returns true if there are more. */
 #define CHUNK_FREE_SLICE 1000
 bool chunk_free_some(struct store *s);
+
+/*
+ * A chunk, also one that is being deleted, with its families. It is written
+ * once, by its owner. *OUT has no reference, and is in no list: the owner takes
+ * references, or has it deleted, and sets is_kept. E_MALFORMED, E_NOMEM, E_IO.
+ */
+void chunk_put_state(struct state_out *o, const struct chunk *c);
+enum status chunk_get_state(struct chunk **out, struct state_in *in,
+    struct store *store, void (*released)(struct chunk *take_c, void *arg),
+    void *arg) MUST_CHECK;
+/* Names a family of the chunk C, which was written or read. */
+void chunk_put_family(struct state_out *o, const struct chunk_family *f);
+enum status chunk_get_family(struct chunk_family **out, struct state_in *in,
+    const struct chunk *c) MUST_CHECK;
 
 #endif

@@ -16,6 +16,8 @@
 #include "common/ref.h"
 #include "common/status.h"
 
+struct state_in;
+struct state_out;
 struct folder;
 
 /* Changed by store/metadata_log.c only. Any thread may read what is published.
@@ -53,5 +55,11 @@ struct metadata_view {
 uint64_t metadata_log_length(const struct metadata_log *log);
 void metadata_log_look(
     const struct metadata_log *log, struct metadata_view *view);
+
+/* An object that is shared; NULL is fine. *OUT is a new reference. E_MALFORMED,
+ * E_NOMEM. */
+void metadata_log_put_state(struct state_out *o, struct metadata_log *log);
+enum status metadata_log_get_state(
+    struct metadata_log **out, struct state_in *in) MUST_CHECK;
 
 #endif

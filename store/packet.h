@@ -17,6 +17,8 @@
 #include "common/status.h"
 #include "ctf/index.h"
 
+struct state_in;
+struct state_out;
 struct packet {
 	struct list node;    /* reorder's lists, or the free list */
 	struct packet *next; /* in a batch */
@@ -73,5 +75,11 @@ packet_length(const struct packet *p)
 {
 	return (uint64_t)p->size + p->padding;
 }
+
+/* Its bytes, which need not be whole, and its record. *OUT is new. E_MALFORMED,
+ * E_NOMEM. */
+void packet_put_state(struct state_out *o, const struct packet *p);
+enum status packet_get_state(struct packet **out, struct state_in *in,
+    struct packet_pool *pool) MUST_CHECK;
 
 #endif

@@ -22,6 +22,8 @@
 #include "common/status.h"
 #include "ctf/index.h"
 
+struct state_in;
+struct state_out;
 struct folder;
 struct log_file;
 
@@ -123,5 +125,11 @@ bool packet_log_recent(
 /* The file that holds POS. E_NOENT: POS is below the start now. */
 enum status packet_log_place(const struct packet_log *log, uint64_t pos,
     struct log_place *out) MUST_CHECK;
+
+/* An object that is shared; NULL is fine. *OUT is a new reference. E_MALFORMED,
+ * E_NOMEM. */
+void packet_log_put_state(struct state_out *o, struct packet_log *log);
+enum status packet_log_get_state(
+    struct packet_log **out, struct state_in *in) MUST_CHECK;
 
 #endif

@@ -21,6 +21,8 @@
 #include "common/status.h"
 #include "store/journal.h"
 
+struct state_in;
+struct state_out;
 struct dir_claim;
 struct folder_base;
 struct output;
@@ -115,5 +117,11 @@ bool session_dir_is_relays(const char *path);
 
 struct session_dir *session_dir_get(struct session_dir *d);
 void session_dir_put(struct session_dir *d); /* NULL is fine */
+
+/* An object that is shared. *OUT is a new reference. E_MALFORMED, E_NOMEM;
+ * E_IO: it cannot be claimed again. */
+void session_dir_put_state(struct state_out *o, struct session_dir *d);
+enum status session_dir_get_state(struct session_dir **out, struct state_in *in,
+    struct store *store) MUST_CHECK;
 
 #endif

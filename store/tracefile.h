@@ -23,6 +23,8 @@
 #include "store/journal.h"
 #include "store/reorder.h"
 
+struct state_in;
+struct state_out;
 struct chunk;
 struct chunk_family;
 struct log_file;
@@ -139,5 +141,19 @@ void tracefile_discard(struct tracefile *take_tf);
 /* For the end of a cycle: return lent descriptors (common/fds.h) when sessions
  * want them, some per cycle. Returns after how many ns to call it again. */
 uint64_t tracefile_pool_tick(struct store *s);
+
+/*
+ * For a restart: write the whole packets of the chain FIRST (linked by
+ * packet->next), which still wait, behind the end of the file, and their
+ * records behind that of the index file; they are not counted, and the next
+ * packet replaces them. The descriptors are closed as those of an idle file.
+ */
+void tracefile_settle(struct tracefile *tf, const struct packet *first);
+/* A file that was settled. Its log is an object. E_MALFORMED, E_NOMEM; E_IO,
+ * E_NOENT: it is not there as it was left. */
+void tracefile_put_state(struct state_out *o, const struct tracefile *tf);
+enum status tracefile_get_state(struct tracefile **out, struct state_in *in,
+    struct store *store, struct chunk *chunk,
+    struct chunk_family *family) MUST_CHECK;
 
 #endif
