@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/slab.h"
+#include "common/state.h"
 #include "store/packet.h"
 
 /* The largest block, in bytes: the most memory that one piece takes. */
@@ -475,4 +476,182 @@ arrivals_holes(const struct arrivals *a, struct arrivals_hole *out,
 	for (; seq < a->end && n<max && * looks> 0; seq++, --*looks)
 		n += holes_of(a, seq, out + n, max - n);
 	return n;
+}
+
+static const struct state_member config_members[] = {
+	STATE_KEEP(struct arrivals_config, fragment_size),
+	STATE_KEEP(struct arrivals_config, window),
+	STATE_KEEP(struct arrivals_config, timeout_ns),
+};
+STATE_TABLE(arrivals_config_state, struct arrivals_config, config_members);
+
+static const struct state_member claim_members[] = {
+	STATE_KEEP(struct claim, is_set),
+	STATE_KEEP(struct claim, seq),
+	STATE_KEEP(struct claim, since_ns),
+};
+static STATE_TABLE(claim_state, struct claim, claim_members);
+
+static const struct state_member survey_members[] = {
+	STATE_DROP(struct survey, is_set), /* it is made again */
+	STATE_DROP(struct survey, at_ns),
+	STATE_DROP(struct survey, cutoff),
+	STATE_DROP(struct survey, last_cutoff),
+	STATE_DROP(struct survey, oldest),
+	STATE_DROP(struct survey, expired_end),
+	STATE_DROP(struct survey, last_end),
+	STATE_DROP(struct survey, has_growing),
+	STATE_DROP(struct survey, growing),
+	STATE_DROP(struct survey, progress_ns),
+};
+static STATE_TABLE(survey_state, struct survey, survey_members);
+
+static const struct state_member fragments_members[] = {
+	STATE_DROP(struct fragments, node),
+	STATE_KEEP(struct fragments, net_seq),
+	STATE_KEEP(struct fragments, size),
+	STATE_KEEP(struct fragments, padding),
+	STATE_DROP(struct fragments, n_missing), /* follows from the bits */
+	STATE_DROP(struct fragments, n_blocks),	 /* from the size */
+	STATE_DROP(struct fragments, block_size),
+	STATE_KEEP(struct fragments, began_ns),
+	STATE_KEEP(struct fragments, progress_ns),
+	STATE_DROP(struct fragments, memory),
+	STATE_CODE(struct fragments, blocks),
+	STATE_CODE(struct fragments, bits),
+};
+static STATE_TABLE(fragments_state, struct fragments, fragments_members);
+
+static const struct state_member arrivals_members[] = {
+	STATE_DROP(struct arrivals, config), /* that of the session */
+	STATE_DROP(struct arrivals, reorder),
+	STATE_DROP(struct arrivals, by_seq), /* from PARTIAL */
+	STATE_CODE(struct arrivals, partial),
+	STATE_DROP(struct arrivals, lowest),
+	STATE_DROP(struct arrivals, n_partial),
+	STATE_DROP(struct arrivals, partial_bytes),
+	STATE_KEEP(struct arrivals, end),
+	STATE_STRUCT(struct arrivals, asked, claim_state),
+	STATE_STRUCT(struct arrivals, last, claim_state),
+	STATE_STRUCT(struct arrivals, survey, survey_state),
+};
+static STATE_TABLE(arrivals_state, struct arrivals, arrivals_members);
+
+static uint32_t
+n_pieces(const struct arrivals *a, uint32_t size)
+{
+	return (size - 1) / a->config.fragment_size + 1;
+}
+
+void
+arrivals_put_state(struct state_out *o, const struct arrivals *a)
+{
+	const struct fragments *g;
+	uint32_t n;
+
+	state_put(o, &arrivals_state, a);
+	list_each (g, &a->partial, struct fragments, node) {
+		n = n_pieces(a, g->size);
+		state_put_bool(o, true);
+		state_put(o, &fragments_state, g);
+		for (uint32_t i = 0; i < (n - 1) / 64 + 1; i++)
+			state_put_u64(o, g->bits[i]);
+		for (uint32_t i = 0; i < g->n_blocks; i++) {
+			state_put_bool(o, g->blocks[i] != NULL);
+			if (g->blocks[i] != NULL)
+				state_put_bytes(
+				    o, g->blocks[i]->mem, g->blocks[i]->used);
+		}
+	}
+	state_put_bool(o, false);
+}
+
+/* Which pieces have arrived. At least one is missing. */
+static enum status
+get_bits(struct arrivals *a, struct fragments *g, struct state_in *in)
+{
+	const uint32_t n = n_pieces(a, g->size), words = (n - 1) / 64 + 1;
+
+	g->n_missing = n;
+	for (uint32_t i = 0; i < words; i++) {
+		g->bits[i] = state_get_u64(in);
+		g->n_missing -= (uint32_t)__builtin_popcountll(g->bits[i]);
+	}
+	if (n % 64 != 0 && g->bits[words - 1] >> n % 64 != 0)
+		return E_MALFORMED;
+	return g->n_missing == 0 || g->n_missing > n ? E_MALFORMED
+						     : state_in_status(in);
+}
+
+/* Has a piece arrived that has bytes in block I? */
+static bool
+needs_block(const struct arrivals *a, const struct fragments *g, uint32_t i)
+{
+	const uint64_t piece = a->config.fragment_size,
+		       from = (uint64_t)i * g->block_size;
+	uint64_t to = from + g->block_size;
+
+	if (to > g->size)
+		to = g->size;
+	for (uint64_t n = from / piece; n * piece < to; n++)
+		if (has_piece(g, (uint32_t)n))
+			return true;
+	return false;
+}
+
+static enum status
+get_blocks(struct arrivals *a, struct fragments *g, struct state_in *in)
+{
+	struct slab_block *b;
+	struct span bytes;
+
+	for (uint32_t i = 0; i < g->n_blocks; i++) {
+		if (!state_get_bool(in)) {
+			if (needs_block(a, g, i))
+				return E_MALFORMED;
+			continue;
+		}
+		bytes = state_get_bytes(in);
+		b = bytes.p == NULL ? NULL : get_block(a, g, i);
+		if (b == NULL)
+			return bytes.p == NULL ? E_MALFORMED : E_NOMEM;
+		if (b->used != bytes.n)
+			return E_MALFORMED;
+		memcpy(b->mem, bytes.p, bytes.n);
+	}
+	return state_in_status(in);
+}
+
+static enum status
+get_fragments(struct arrivals *a, struct state_in *in, uint64_t max)
+{
+	struct fragments from = { 0 }, *g;
+	enum status st = state_get(in, &fragments_state, &from);
+
+	if (st != OK)
+		return st;
+	if (from.size == 0 || (uint64_t)from.size + from.padding > max ||
+	    reorder_begin(a->reorder, from.net_seq) != OK ||
+	    idmap_find(&a->by_seq, from.net_seq) != NULL)
+		return E_MALFORMED;
+	g = begin(a,
+	    &(struct arrival){ .net_seq = from.net_seq,
+		.size = from.size,
+		.padding = from.padding },
+	    from.began_ns);
+	if (g == NULL)
+		return E_NOMEM;
+	g->progress_ns = from.progress_ns;
+	st = get_bits(a, g, in);
+	return st == OK ? get_blocks(a, g, in) : st;
+}
+
+enum status
+arrivals_get_state(struct arrivals *a, struct state_in *in, uint64_t max)
+{
+	enum status st = state_get(in, &arrivals_state, a);
+
+	while (st == OK && state_get_bool(in))
+		st = get_fragments(a, in, max);
+	return st == OK ? state_in_status(in) : st;
 }

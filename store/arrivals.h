@@ -25,6 +25,9 @@
 #include "store/reorder.h"
 
 struct packet;
+struct state_in;
+struct state_out;
+struct state_table;
 struct slab_block;
 
 /* A packet some of whose pieces have arrived. It has a bit per piece, and
@@ -110,6 +113,14 @@ enum arrived {
 void arrivals_init(struct arrivals *a, struct reorder *r,
     const struct arrivals_config *config);
 void arrivals_free(struct arrivals *a);
+
+/* All pieces. A is as arrivals_init() left it when it is read, and its reorder
+ * heap has been read; packets have at most MAX bytes with their padding. On
+ * failure A has a part, and can be freed. E_MALFORMED, E_NOMEM. */
+void arrivals_put_state(struct state_out *o, const struct arrivals *a);
+enum status arrivals_get_state(
+    struct arrivals *a, struct state_in *in, uint64_t max) MUST_CHECK;
+extern const struct state_table arrivals_config_state;
 
 /* Add a piece. After ARRIVED_WHOLE the caller owns *WHOLE and passes it to R.
  * */

@@ -427,3 +427,10 @@ chunk_settle(struct chunk *c)
 	chunk_note(c);
 	return false;
 }
+
+void
+chunk_settle_early(struct chunk *c)
+{
+	if (!c->is_base && c->command != CHUNK_DELETE)
+		(void)settle(c);
+}

@@ -2,6 +2,9 @@
 #include "store/reorder.h"
 
 #include <assert.h>
+#include <stdlib.h>
+
+#include "common/state.h"
 
 void
 reorder_init(struct reorder *r, struct packet_pool *pool, bool needs_record)
@@ -369,4 +372,162 @@ reorder_last_record(const struct reorder *r, uint64_t *net_seq)
 		found = true;
 	}
 	return found;
+}
+
+static int
+compare_items(const void *a, const void *b)
+{
+	const struct heap_item *x = a, *y = b;
+
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+struct packet *
+reorder_chain(const struct reorder *r)
+{
+	struct packet *first = NULL, **end = &first;
+	struct heap_item *items;
+
+	if (r->only != NULL && r->only->has_data) {
+		r->only->next = NULL;
+		return r->only;
+	}
+	if (r->by_seq.n == 0)
+		return NULL;
+	items = calloc(r->by_seq.n, sizeof(*items));
+	if (items == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < r->by_seq.n; i++)
+		items[i] = r->by_seq.items[i];
+	qsort(items, r->by_seq.n, sizeof(*items), compare_items);
+	for (uint32_t i = 0; i < r->by_seq.n; i++) {
+		*end = items[i].value;
+		end = &(*end)->next;
+	}
+	*end = NULL;
+	free(items);
+	return first;
+}
+
+static const struct state_member index_record_members[] = {
+	STATE_KEEP(struct index_record, offset),
+	STATE_KEEP(struct index_record, packet_size),
+	STATE_KEEP(struct index_record, content_size),
+	STATE_KEEP(struct index_record, timestamp_begin),
+	STATE_KEEP(struct index_record, timestamp_end),
+	STATE_KEEP(struct index_record, events_discarded),
+	STATE_KEEP(struct index_record, ctf_stream),
+	STATE_KEEP(struct index_record, ctf_instance),
+	STATE_KEEP(struct index_record, packet_seq_num),
+};
+static STATE_TABLE(
+    index_record_state, struct index_record, index_record_members);
+
+static const struct state_member loss_members[] = {
+	STATE_KEEP(struct reorder_loss, first),
+	STATE_KEEP(struct reorder_loss, n),
+	STATE_KEEP(struct reorder_loss, records),
+	STATE_STRUCT(struct reorder_loss, last, index_record_state),
+};
+STATE_TABLE(reorder_loss_state, struct reorder_loss, loss_members);
+
+static const struct state_member reorder_members[] = {
+	STATE_DROP(struct reorder, pool),
+	/* The packets are held again one by one. */
+	STATE_CODE(struct reorder, only),
+	STATE_CODE(struct reorder, by_seq),
+	STATE_CODE(struct reorder, halves),
+	STATE_CODE(struct reorder, records),
+	STATE_DROP(struct reorder, lowest),
+	STATE_DROP(struct reorder, lowest_base),
+	STATE_CODE(struct reorder, early),
+	STATE_DROP(struct reorder, n_records),
+	STATE_KEEP(struct reorder, needs_record),
+	STATE_KEEP(struct reorder, has_next),
+	STATE_KEEP(struct reorder, first),
+	STATE_KEEP(struct reorder, next),
+	STATE_DROP(struct reorder, held_bytes),
+	STATE_KEEP(struct reorder, now),
+};
+static STATE_TABLE(reorder_state, struct reorder, reorder_members);
+
+static void
+put_list(struct state_out *o, const struct list *records)
+{
+	const struct packet *p;
+
+	list_each (p, records, struct packet, node) {
+		state_put_bool(o, true);
+		packet_put_state(o, p);
+	}
+	state_put_bool(o, false);
+}
+
+/* A record that waits alone is the only packet, and is in its list, too. */
+void
+reorder_put_state(struct state_out *o, const struct reorder *r)
+{
+	state_put(o, &reorder_state, r);
+	for (size_t i = 0; i < reorder_whole(r); i++) {
+		state_put_bool(o, true);
+		packet_put_state(o, reorder_whole_at(r, i));
+	}
+	state_put_bool(o, false);
+	put_list(o, &r->records);
+	put_list(o, &r->early);
+}
+
+/* Take over a packet that was read: one with its bytes, or with a record
+ * alone. */
+static enum status
+take_back(struct reorder *r, struct packet *take_p, bool is_whole)
+{
+	enum status st = E_MALFORMED;
+
+	if (is_whole ? packet_is_whole(take_p) && r->has_next &&
+			   !is_before(take_p->net_seq, r->next)
+		     : take_p->has_record && take_p->blocks == NULL &&
+			   r->n_records < REORDER_RECORDS_MAX)
+		st = reorder_find(r, take_p->net_seq) != NULL ? E_MALFORMED
+							      : OK;
+	take_p->has_data = is_whole;
+	if (st == OK)
+		st = hold_another(r, take_p);
+	if (st != OK) {
+		packet_destroy(r->pool, take_p);
+		return st;
+	}
+	if (is_whole)
+		r->held_bytes += take_p->size;
+	else
+		r->n_records++;
+	return OK;
+}
+
+static enum status
+get_list(struct reorder *r, struct state_in *in, struct list *records)
+{
+	struct packet *p;
+	enum status st = OK;
+
+	while (st == OK && state_get_bool(in)) {
+		st = packet_get_state(&p, in, r->pool);
+		if (st == OK)
+			st = take_back(r, p, records == NULL);
+		if (st == OK && records != NULL)
+			list_append(records, &p->node);
+	}
+	return st == OK ? state_in_status(in) : st;
+}
+
+enum status
+reorder_get_state(struct reorder *r, struct state_in *in)
+{
+	enum status st = state_get(in, &reorder_state, r);
+
+	if (st == OK)
+		st = get_list(r, in, NULL);
+	if (st == OK)
+		st = get_list(r, in, &r->records);
+	return st == OK ? get_list(r, in, &r->early) : st;
 }

@@ -20,6 +20,10 @@
 #include "ctf/index.h"
 #include "store/packet.h"
 
+struct state_in;
+struct state_out;
+struct state_table;
+
 /* Records per stream that may wait for their packets: far more than a tracer
  * has in flight, and at most 16 MiB of memory. */
 #define REORDER_RECORDS_MAX 65536
@@ -117,6 +121,18 @@ reorder_is_empty(const struct reorder *r)
 {
 	return r->only == NULL && r->halves.n == 0;
 }
+
+/* The packets that have their bytes, in order, linked by packet->next. NULL:
+ * there are none, or no memory. */
+struct packet *reorder_chain(const struct reorder *r);
+
+/* All that is held. R is as reorder_init() left it, or reorder_start(), when it
+ * is read; on failure it holds a part, and can be freed. E_MALFORMED,
+ * E_NOMEM. */
+void reorder_put_state(struct state_out *o, const struct reorder *r);
+enum status reorder_get_state(
+    struct reorder *r, struct state_in *in) MUST_CHECK;
+extern const struct state_table reorder_loss_state;
 
 /* The highest number that has only its record. */
 bool reorder_last_record(const struct reorder *r, uint64_t *net_seq);
