@@ -22,6 +22,8 @@
 /* How long cycle_last() may delete: with the reading before it, the daemon
  * stops within a second. */
 #define LAST_DELETE_NS (250 * NS_PER_MS)
+/* The same for cycle_settle(): the rest is deleted after the restart. */
+#define SETTLE_DELETE_NS (20 * NS_PER_MS)
 /* When to retry writing records that wait for a local reader's lock. */
 #define LOCK_RETRY_NS (10 * NS_PER_MS)
 /* How much later than its packet's bytes a record may come while memory is
@@ -233,9 +235,25 @@ cycle_tick(struct shard *sh, uint64_t now_ns)
 void
 cycle_settle(struct shard *sh)
 {
+	const uint64_t until = clock_now_ns() + SETTLE_DELETE_NS;
+	const struct shard_slice slice = sh->slice;
+	struct session *s;
+	struct siblings *si;
+	struct stream *t;
+
 	assert(shard_is_mine(sh));
+	shard_end_slices(sh);
+	shard_begin_cycle(sh);
 	while (!list_empty(&sh->work.dirty))
 		cycle_commit(sh);
+	list_each (s, &sh->sessions, struct session, shard_node)
+		list_each (t, &s->streams, struct stream, session_node)
+			writer_settle(t);
+	list_each (si, &sh->siblings, struct siblings, node)
+		siblings_settle(si);
+	while (clock_now_ns() < until && cycle_delete_some(sh))
+		;
+	sh->slice = slice;
 }
 
 static void

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "proto/data.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
@@ -365,3 +366,66 @@ const struct transport_ops tcp_transport = {
 	.pass_gap = tcp_pass_gap,
 	.check_gap = tcp_check_gap,
 };
+
+static const struct state_member intake_members[] = {
+	STATE_DROP(struct intake, gapped_node), /* by gap_since_ns */
+	STATE_CODE(struct intake, reorder),
+	STATE_CODE(struct intake, transport), /* stream.c */
+	STATE_CODE(struct intake, udp),
+	STATE_DROP(struct intake, counted_records), /* counted again */
+	STATE_KEEP(struct intake, has_last),
+	STATE_KEEP(struct intake, last_seq),
+	STATE_DROP(struct intake, waiting_bytes), /* counted again */
+	STATE_KEEP(struct intake, gap_since_ns),
+};
+static STATE_TABLE(intake_state, struct intake, intake_members);
+
+void
+intake_put_state(struct state_out *o, const struct stream *t)
+{
+	const struct intake *in = &t->intake;
+
+	state_put(o, &intake_state, in);
+	reorder_put_state(o, &in->reorder);
+	if (in->transport->put_state != NULL)
+		in->transport->put_state(o, t);
+}
+
+/* All whole packets wait (SIGN 1), or are about to be freed (-1). */
+static void
+count_all(struct stream *t, int sign)
+{
+	const struct reorder *r = &t->intake.reorder;
+
+	for (size_t i = 0; i < reorder_whole(r); i++)
+		(void)count_waiting(t, reorder_whole_at(r, i), sign);
+}
+
+enum status
+intake_get_state(struct stream *t, struct state_in *in)
+{
+	struct intake *to = &t->intake;
+	enum status st = state_get(in, &intake_state, to);
+
+	if (st == OK)
+		st = reorder_get_state(&to->reorder, in);
+	if (st != OK)
+		return st;
+	count_all(t, 1);
+	intake_count_records(t);
+	if (to->transport->get_state != NULL)
+		st = to->transport->get_state(t, in);
+	if (st != OK) {
+		count_all(t, -1);
+		return st;
+	}
+	/* UDP watches its gap at the next commit. */
+	if (intake_is_connected(to) && to->gap_since_ns != 0 &&
+	    reorder_has_gap(&to->reorder))
+		list_append(&shard_of(t)->work.gapped, &to->gapped_node);
+	else
+		to->gap_since_ns = 0;
+	if (!intake_is_empty(t) || t->is_closing)
+		stream_mark_dirty(t);
+	return OK;
+}

@@ -19,7 +19,10 @@
 
 struct data_header;
 struct index_record;
+struct packet;
 struct relay_index;
+struct state_in;
+struct state_out;
 struct stream;
 struct stream_udp;
 
@@ -56,6 +59,11 @@ struct transport_ops {
 	bool (*pass_gap)(struct stream *t);
 	/* See intake_check_gap(). */
 	uint64_t (*check_gap)(struct stream *t, uint64_t now_ns);
+	/* What it keeps for the stream, at a restart; when it is read, whole
+	 * packets are back. E_MALFORMED, E_NOMEM. NULL: nothing. */
+	void (*put_state)(struct state_out *o, const struct stream *t);
+	enum status (*get_state)(
+	    struct stream *t, struct state_in *in) MUST_CHECK;
 };
 
 extern const struct transport_ops tcp_transport; /* intake.c */
@@ -96,6 +104,17 @@ enum status intake_add_record(
 /* Records may have found their bytes or been given up: count those that
  * wait. */
 void intake_count_records(struct stream *t);
+
+/* What waits. When it is read, the stream has its place and its transport, and
+ * is otherwise as intake_init() left it; on failure nothing waits in it. */
+void intake_put_state(struct state_out *o, const struct stream *t);
+enum status intake_get_state(struct stream *t, struct state_in *in) MUST_CHECK;
+/* Whole packets that wait, in order, linked by packet->next; borrowed. */
+static inline struct packet *
+intake_chain(const struct intake *in)
+{
+	return reorder_chain(&in->reorder);
+}
 
 /* The next packet, if it is complete and next in order. It still counts as
  * waiting until intake_release(). */

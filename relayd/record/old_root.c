@@ -3,10 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
+#include "common/fds.h"
 #include "common/idmap.h"
+#include "common/log.h"
+#include "common/state.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "store/chunk.h"
@@ -135,6 +140,17 @@ old_root_enter(struct session *s, const struct relpath *path)
 	return OK;
 }
 
+static void
+free_root(struct old_root *r)
+{
+	list_del(&r->node);
+	if (r->fd >= 0)
+		folder_dir_close(r->fd);
+	dir_claim_release(r->claim);
+	relpath_free(r->path);
+	free(r);
+}
+
 void
 old_root_leave(struct session *s)
 {
@@ -143,9 +159,126 @@ old_root_leave(struct session *s)
 	s->old_root = NULL;
 	if (r == NULL || --r->refs > 0)
 		return;
-	list_del(&r->node);
-	folder_dir_close(r->fd);
-	dir_claim_release(r->claim);
-	relpath_free(r->path);
-	free(r);
+	free_root(r);
+}
+
+static const struct state_member old_root_members[] = {
+	STATE_DROP(struct old_root, node),
+	STATE_DROP(struct old_root, refs), /* its sessions join again */
+	STATE_CODE(struct old_root, fd),
+	STATE_CODE(struct old_root, claim),
+	STATE_PATH(struct old_root, path),
+	STATE_KEEP(struct old_root, owner),
+};
+static STATE_TABLE(old_root_state, struct old_root, old_root_members);
+
+void
+old_roots_put_state(struct state_out *o, const struct shard *sh)
+{
+	const struct old_root *r;
+	size_t part;
+
+	list_each (r, &sh->old_roots, struct old_root, node) {
+		state_put_bool(o, true);
+		part = state_begin(o);
+		if (!state_put_object(o, r))
+			o->bad = true;
+		state_put(o, &old_root_state, r);
+		state_put_fd(o, r->fd);
+		state_end(o, part);
+	}
+	state_put_bool(o, false);
+}
+
+/* The lock moved with the descriptor. */
+static enum status
+claim_again(struct old_root *r, struct shard *sh, int take_fd)
+{
+	const struct output *output = store_output(sh->store);
+	enum status st;
+
+	if (take_fd < 0 || r->path == NULL || !fds_take(FDS_SESSIONS)) {
+		if (take_fd >= 0)
+			close(take_fd);
+		return E_MALFORMED;
+	}
+	r->fd = take_fd;
+	do
+		st = dir_registry_claim(&r->claim, sh->store->config.registry,
+		    &output->id, r->path, DIR_CLAIM_EXACT, 0);
+	while (st == E_LATER && sched_yield() == 0);
+	return st;
+}
+
+static enum status
+get_one(struct shard *sh, struct state_in *in)
+{
+	struct old_root *r;
+	uint32_t number;
+	enum status st;
+	void *known;
+
+	if (state_get_object(in, &old_root_state, &known, &number))
+		return E_MALFORMED;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return E_NOMEM;
+	list_init(&r->node);
+	r->fd = -1;
+	st = state_get(in, &old_root_state, r);
+	if (st == OK)
+		st = claim_again(r, sh, state_get_fd(in));
+	if (st != OK) {
+		log_error("%s: cannot be claimed again: %s",
+		    r->path == NULL ? "a folder" : r->path->s, status_text(st));
+		free_root(r);
+		return st;
+	}
+	list_append(&sh->old_roots, &r->node);
+	state_made(in, number, &old_root_state, r);
+	return OK;
+}
+
+enum status
+old_roots_get_state(struct shard *sh, struct state_in *in)
+{
+	struct reader rest;
+
+	while (state_get_bool(in)) {
+		rest = state_part(in);
+		(void)(get_one(sh, in) == OK);
+		state_part_end(in, &rest);
+	}
+	return state_in_status(in);
+}
+
+void
+old_roots_are_read(struct shard *sh)
+{
+	struct old_root *r, *next;
+
+	list_each_safe (r, next, &sh->old_roots, struct old_root, node)
+		if (r->refs == 0)
+			free_root(r);
+}
+
+void
+old_root_put_name(struct state_out *o, const struct old_root *r)
+{
+	if (state_put_object(o, r))
+		o->bad = true;
+}
+
+enum status
+old_root_get_name(struct session *s, struct state_in *in)
+{
+	uint32_t number;
+	void *object;
+
+	if (!state_get_object(in, &old_root_state, &object, &number))
+		return E_MALFORMED;
+	s->old_root = object;
+	if (s->old_root != NULL)
+		s->old_root->refs++;
+	return state_in_status(in);
 }

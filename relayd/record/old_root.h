@@ -24,6 +24,9 @@
 
 struct dir_claim;
 struct session;
+struct shard;
+struct state_in;
+struct state_out;
 
 struct old_root {
 	struct list node; /* shard->old_roots */
@@ -41,5 +44,17 @@ struct old_root {
 enum status old_root_enter(
     struct session *s, const struct relpath *path) MUST_CHECK;
 void old_root_leave(struct session *s);
+
+/* All folders of a shard, before its sessions, which name theirs (NULL is
+ * fine). A folder that cannot be claimed again is logged, and its sessions
+ * cannot be read. old_roots_are_read() frees those that no session has.
+ * E_MALFORMED. */
+void old_roots_put_state(struct state_out *o, const struct shard *sh);
+enum status old_roots_get_state(
+    struct shard *sh, struct state_in *in) MUST_CHECK;
+void old_roots_are_read(struct shard *sh);
+void old_root_put_name(struct state_out *o, const struct old_root *r);
+enum status old_root_get_name(
+    struct session *s, struct state_in *in) MUST_CHECK;
 
 #endif

@@ -3,8 +3,10 @@
 
 #include <assert.h>
 
+#include "common/state.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
 #include "relayd/record/stream_window.h"
 #include "relayd/record/trace.h"
@@ -136,4 +138,55 @@ place_note_loss(const struct stream *t, const char *line, size_t n)
 	if (pl->chunk == NULL || pl->family == NULL)
 		return OK;
 	return chunk_note_loss(pl->chunk, pl->family, line, n);
+}
+
+static const struct state_member place_members[] = {
+	STATE_CODE(struct place, chunk),
+	STATE_CODE(struct place, family),
+	STATE_CODE(struct place, window),
+	STATE_CODE(struct place, window_file), /* with the window's files */
+	STATE_KEEP(struct place, tracefile_size),
+	STATE_KEEP(struct place, tracefile_count),
+	STATE_KEEP(struct place, number),
+	STATE_KEEP(struct place, has_wrapped),
+	STATE_KEEP(struct place, is_rolling),
+	STATE_CODE(struct place, roll_to),
+	STATE_KEEP(struct place, roll_at),
+};
+static STATE_TABLE(place_state, struct place, place_members);
+
+void
+place_put_state(struct state_out *o, const struct stream *t)
+{
+	const struct place *pl = &t->place;
+
+	state_put(o, &place_state, pl);
+	state_put_bool(o, pl->window != NULL);
+	siblings_put_chunk_name(o, pl->chunk);
+	state_put_bool(o, pl->family != NULL);
+	if (pl->family != NULL)
+		chunk_put_family(o, pl->family);
+	siblings_put_chunk_name(o, pl->roll_to);
+}
+
+enum status
+place_get_state(struct stream *t, struct state_in *in)
+{
+	struct siblings *s = t->session->siblings;
+	struct place *pl = &t->place;
+	enum status st = state_get(in, &place_state, pl);
+
+	if (st == OK && state_get_bool(in))
+		stream_window_add(t);
+	if (st == OK)
+		st = siblings_get_chunk_name(&pl->chunk, in, s);
+	if (st == OK && state_get_bool(in))
+		st = pl->chunk == NULL
+			 ? E_MALFORMED
+			 : chunk_get_family(&pl->family, in, pl->chunk);
+	if (st == OK)
+		st = siblings_get_chunk_name(&pl->roll_to, in, s);
+	if (st == OK && pl->roll_to != NULL && !pl->is_rolling)
+		st = E_MALFORMED;
+	return st;
 }

@@ -14,6 +14,8 @@
 
 struct chunk;
 struct chunk_family;
+struct state_in;
+struct state_out;
 struct stream;
 struct stream_window;
 struct tracefile;
@@ -46,6 +48,11 @@ place_init(struct place *pl, uint64_t tracefile_size, uint64_t tracefile_count)
 void place_enter(struct stream *t, struct chunk *c);
 /* The stream is freed. */
 void place_free(struct stream *t);
+
+/* Where it writes. The session and its chunks are back when it is read; on
+ * failure place_free() frees what is there. */
+void place_put_state(struct state_out *o, const struct stream *t);
+enum status place_get_state(struct stream *t, struct state_in *in) MUST_CHECK;
 
 /* Create the current tracefile. Fails as tracefile_create(). */
 enum status place_make_file(

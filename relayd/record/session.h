@@ -316,6 +316,11 @@ void session_report(struct session *s, enum relay_event_kind kind);
 /* Answer the question I about this shard's sessions. */
 void shard_answer(const struct shard *sh, struct info *i);
 
+/* S, after its siblings; and a session of SI, whose viewers are told of it. On
+ * failure it was closed. E_MALFORMED, E_NOMEM. */
+void session_put_state(struct state_out *o, const struct session *s);
+enum status session_get_state(
+    struct siblings *si, struct state_in *in) MUST_CHECK;
 /*
  * For its connections: names S, which shard_put_state() wrote; NULL is fine.
  * *OUT is borrowed. E_MALFORMED: it could not go on, so its connection cannot

@@ -9,6 +9,7 @@
 
 #include "common/fds.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
@@ -49,6 +50,22 @@ find(struct shard *sh, const struct relay_create_session *c)
 	return NULL;
 }
 
+/* With one reference. */
+static struct siblings *
+siblings_alloc(struct shard *sh)
+{
+	struct siblings *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->refs = 1;
+	s->shard = sh;
+	list_init(&s->sessions);
+	list_init(&s->chunks);
+	list_append(&sh->siblings, &s->node);
+	return s;
+}
+
 enum status
 siblings_join(struct siblings **out, struct shard *sh,
     const struct relay_create_session *c)
@@ -61,17 +78,12 @@ siblings_join(struct siblings **out, struct shard *sh,
 		s->refs++;
 		return OK;
 	}
-	s = calloc(1, sizeof(*s));
+	s = siblings_alloc(sh);
 	if (s == NULL)
 		return E_NOMEM;
-	s->refs = 1;
-	s->shard = sh;
 	s->is_single = !c->has_peer_id;
 	s->uuid = c->uuid;
 	s->peer_session = c->peer_session;
-	list_init(&s->sessions);
-	list_init(&s->chunks);
-	list_append(&sh->siblings, &s->node);
 	*out = s;
 	return OK;
 }
@@ -526,5 +538,151 @@ session_rotate(
 			return E_LATER;
 	}
 	*code = RELAY_OK;
+	return OK;
+}
+
+void
+siblings_settle(struct siblings *s)
+{
+	struct chunk *c;
+
+	list_each (c, &s->chunks, struct chunk, node)
+		if (c->refs > 0)
+			chunk_settle_early(c);
+}
+
+static const struct state_member siblings_members[] = {
+	STATE_DROP(struct siblings, node),
+	STATE_DROP(struct siblings, refs),
+	STATE_DROP(struct siblings, shard),
+	STATE_KEEP(struct siblings, is_single),
+	STATE_BYTES(struct siblings, uuid),
+	STATE_KEEP(struct siblings, peer_session),
+	STATE_CODE(struct siblings, sessions),
+	STATE_CODE(struct siblings, chunks),
+	STATE_CODE(struct siblings, window),
+};
+static STATE_TABLE(siblings_state, struct siblings, siblings_members);
+
+/* Chunks are named by an address in them: the store may name them, too. */
+static void
+put_chunk(struct state_out *o, const struct chunk *c)
+{
+	state_put_bool(o, true);
+	state_put_bool(o, c->refs == 0);
+	state_put_bool(o, c->is_kept);
+	if (!state_put_object(o, &c->doomed_node))
+		o->bad = true;
+	chunk_put_state(o, c);
+}
+
+void
+siblings_put_state(struct state_out *o, const struct siblings *s)
+{
+	const struct session *owner;
+	const struct chunk *c;
+
+	state_put(o, &siblings_state, s);
+	stream_window_put_state(o, s);
+	list_each (c, &s->chunks, struct chunk, node)
+		put_chunk(o, c);
+	/* The output directory is in no list; such a session is alone. */
+	list_each (owner, &s->sessions, struct session, siblings_node)
+		if (owner->chunks.current != NULL &&
+		    owner->chunks.current->is_base)
+			put_chunk(o, owner->chunks.current);
+	state_put_bool(o, false);
+}
+
+static enum status
+get_chunk(struct siblings *s, struct state_in *in)
+{
+	const bool is_doomed = state_get_bool(in), is_kept = state_get_bool(in);
+	struct chunk *c;
+	uint32_t number;
+	enum status st;
+	void *known;
+
+	if (state_get_object(in, &siblings_state, &known, &number))
+		return E_MALFORMED;
+	st = chunk_get_state(&c, in, s->shard->store, released, s);
+	if (st != OK)
+		return st;
+	s->refs++;
+	c->is_kept = is_kept && !is_doomed;
+	list_append(&s->chunks, &c->node);
+	if (is_doomed && c->command == CHUNK_DELETE) {
+		list_append(&s->shard->work.doomed, &c->doomed_node);
+		return OK;
+	}
+	/* The second one is that of the list. */
+	(void)chunk_get(c);
+	if (c->is_kept)
+		(void)chunk_get(c);
+	state_made(in, number, &siblings_state, c);
+	return OK;
+}
+
+enum status
+siblings_get_state(struct siblings **out, struct state_in *in, struct shard *sh)
+{
+	struct siblings *s = siblings_alloc(sh);
+	enum status st;
+
+	*out = NULL;
+	if (s == NULL)
+		return E_NOMEM;
+	st = state_get(in, &siblings_state, s);
+	if (st == OK)
+		st = stream_window_get_state(s, in);
+	while (st == OK && state_get_bool(in))
+		st = get_chunk(s, in);
+	if (st == OK)
+		st = state_in_status(in);
+	if (st != OK)
+		siblings_are_read(s);
+	else
+		*out = s;
+	return st;
+}
+
+void
+siblings_are_read(struct siblings *s)
+{
+	struct chunk *c, *next;
+
+	list_each_safe (c, next, &s->chunks, struct chunk, node) {
+		if (c->refs == 0)
+			continue; /* it is being deleted */
+		if (c->is_base)
+			list_del(&c->node);
+		chunk_put(c);
+	}
+	siblings_let_go(s, 0);
+	siblings_leave(s);
+}
+
+void
+siblings_put_chunk_name(struct state_out *o, const struct chunk *c)
+{
+	if (state_put_object(o, c == NULL ? NULL : &c->doomed_node))
+		o->bad = true;
+}
+
+enum status
+siblings_get_chunk_name(
+    struct chunk **out, struct state_in *in, const struct siblings *s)
+{
+	uint32_t number;
+	void *object;
+
+	*out = NULL;
+	if (!state_get_object(in, &siblings_state, &object, &number))
+		return E_MALFORMED;
+	if (object == NULL)
+		return state_in_status(in);
+	if (((struct chunk *)object)->released_arg != s)
+		return E_MALFORMED;
+	*out = chunk_get(object);
 	return OK;
 }

@@ -20,6 +20,8 @@ struct chunk;
 struct session;
 struct stream_window;
 struct shard;
+struct state_in;
+struct state_out;
 
 struct siblings {
 	struct list node; /* shard->siblings */
@@ -37,6 +39,23 @@ struct siblings {
 enum status siblings_join(struct siblings **out, struct shard *sh,
     const struct relay_create_session *c) MUST_CHECK;
 void siblings_leave(struct siblings *s); /* NULL is fine */
+
+/* For a restart: chunks move to where they would be after the last session. */
+void siblings_settle(struct siblings *s);
+/*
+ * What they share, before their sessions. *OUT, and each of its chunks that is
+ * not being deleted, has one reference until siblings_are_read() drops it: then
+ * what no session has taken goes. On failure nothing is left. E_MALFORMED,
+ * E_NOMEM.
+ */
+void siblings_put_state(struct state_out *o, const struct siblings *s);
+enum status siblings_get_state(
+    struct siblings **out, struct state_in *in, struct shard *sh) MUST_CHECK;
+void siblings_are_read(struct siblings *s);
+/* Names one of their chunks; NULL is fine. *OUT is a reference, or NULL. */
+void siblings_put_chunk_name(struct state_out *o, const struct chunk *c);
+enum status siblings_get_chunk_name(struct chunk **out, struct state_in *in,
+    const struct siblings *s) MUST_CHECK;
 
 /* Their chunk with that id, even while it is being deleted; NULL: none. */
 struct chunk *siblings_chunk(const struct siblings *s, uint64_t id);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/state.h"
 #include "proto/data.h"
 #include "relayd/live/live_objects.h"
 #include "relayd/record/shard.h"
@@ -481,4 +482,134 @@ stream_finish(struct stream *t)
 	writer_leave_files(t);
 	stream_free(t);
 	return true;
+}
+
+static const struct state_member stream_members[] = {
+	STATE_DROP(struct stream, session_node),
+	STATE_DROP(struct stream, dirty_node), /* see intake_get_state() */
+	STATE_DROP(struct stream, session),
+	STATE_KEEP(struct stream, handle),
+	STATE_CODE(struct stream, trace),
+	STATE_DROP(struct stream, path), /* that of the trace */
+	STATE_PATH(struct stream, channel),
+	STATE_KEEP(struct stream, is_metadata),
+	STATE_KEEP(struct stream, is_closing),
+	STATE_KEEP(struct stream, is_published),
+	STATE_KEEP(struct stream, round),
+	STATE_CODE(struct stream, live),
+	STATE_CODE(struct stream, log),
+	STATE_CODE(struct stream, metadata),
+	STATE_CODE(struct stream, intake),
+	STATE_CODE(struct stream, place),
+	STATE_CODE(struct stream, writer),
+};
+static STATE_TABLE(stream_state, struct stream, stream_members);
+
+void
+stream_put_state(struct state_out *o, const struct stream *t)
+{
+	state_put(o, &stream_state, t);
+	trace_put_name(o, t->trace);
+	packet_log_put_state(o, t->log);
+	metadata_log_put_state(o, t->metadata);
+	live_stream_put_state(o, t->live);
+	state_put_bool(o, intake_is_connected(&t->intake));
+	place_put_state(o, t);
+	writer_put_state(o, t);
+	intake_put_state(o, t);
+}
+
+static enum status
+get_logs(struct stream *t, struct state_in *in)
+{
+	const struct live_notifier *notifier = notifier_of(t);
+	enum status st = packet_log_get_state(&t->log, in);
+
+	if (st == OK)
+		st = metadata_log_get_state(&t->metadata, in);
+	if (st == OK)
+		st = live_stream_get_state(&t->live, in, notifier);
+	if (st == OK &&
+	    ((t->session->live == NULL && (t->is_published || t->live)) ||
+		(notifier == NULL && (t->log || t->metadata)) ||
+		(t->live != NULL && t->live->session != t->session->live)))
+		st = E_MALFORMED;
+	return st;
+}
+
+static enum status
+get_transport(struct stream *t, struct state_in *in)
+{
+	const bool is_connected = state_get_bool(in);
+	enum status st = is_connected ? OK : udp_stream_create(t);
+
+	if (st == OK && intake_is_connected(&t->intake) != is_connected)
+		st = E_MALFORMED;
+	return st;
+}
+
+static enum status
+get_parts(struct stream *t, struct state_in *in)
+{
+	struct shard *sh = shard_of(t);
+	enum status st;
+
+	if (t->channel == NULL || ids_worker(t->handle) != sh->config.worker)
+		return E_MALFORMED;
+	st = trace_get_name(&t->trace, in, t->session);
+	if (st != OK)
+		return st;
+	t->path = t->trace->path;
+	st = get_logs(t, in);
+	if (st == OK)
+		st = get_transport(t, in);
+	if (st == OK)
+		st = place_get_state(t, in);
+	if (st == OK)
+		st = writer_get_state(t, in);
+	return st == OK ? intake_get_state(t, in) : st;
+}
+
+enum status
+stream_get_state(struct session *s, struct state_in *in)
+{
+	struct stream *t = calloc(1, sizeof(*t));
+	enum status st;
+
+	if (t == NULL)
+		return E_NOMEM;
+	t->session = s;
+	list_init(&t->session_node);
+	list_init(&t->dirty_node);
+	writer_init(&t->writer);
+	st = state_get(in, &stream_state, t);
+	intake_init(t);
+	if (st == OK)
+		st = idmap_insert(&s->shard->streams, t->handle, t);
+	if (st != OK)
+		t->handle = 0; /* it may be that of another stream */
+	else
+		st = get_parts(t, in);
+	if (st != OK) {
+		writer_drop_file(t);
+		t->is_published = t->is_published && s->live != NULL;
+		live_put(t->live);
+		t->live = NULL; /* no viewer is told of it */
+		stream_free(t);
+		return st == E_EXISTS ? E_MALFORMED : st;
+	}
+	list_append(&s->streams, &t->session_node);
+	s->n_streams++;
+	s->shard->n_streams++;
+	s->round.n_checked += t->round == s->round.number;
+	return OK;
+}
+
+void
+stream_announce(struct stream *t)
+{
+	struct live_notifier *notifier = notifier_of(t);
+
+	if (t->live != NULL)
+		notifier->notify(notifier, LIVE_EVENT_STREAM, t->live);
 }

@@ -27,6 +27,8 @@ struct live_stream;
 struct metadata_log;
 struct packet_log;
 struct shard;
+struct state_in;
+struct state_out;
 struct trace;
 struct tracefile;
 
@@ -127,6 +129,12 @@ void stream_end_of_data(struct stream *t);
 /* No bytes will come: write whole packets, drop the rest, and free the stream.
  * False: the time slice has expired; the stream still exists and is dirty. */
 bool stream_finish(struct stream *t);
+
+/* A stream of S, whose traces and chunks are back; on failure nothing of it is
+ * left. Viewers are told of it by stream_announce(). E_MALFORMED, E_NOMEM. */
+void stream_put_state(struct state_out *o, const struct stream *t);
+enum status stream_get_state(struct session *s, struct state_in *in) MUST_CHECK;
+void stream_announce(struct stream *t);
 
 /* Commit it at the end of the cycle. */
 void stream_mark_dirty(struct stream *t);

@@ -5,6 +5,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
@@ -249,4 +250,45 @@ stream_reset_metadata(struct stream *t)
 	if (st == E_NOENT)
 		return OK;
 	return st == E_NOSPC && shard_of(t)->config.loses_when_full ? OK : st;
+}
+
+/* Are the N bytes at P whole requests? */
+static bool
+is_whole(const char *p, size_t n)
+{
+	struct pending_head head;
+
+	while (n >= sizeof(head)) {
+		memcpy(&head, p, sizeof(head));
+		p += sizeof(head);
+		n -= sizeof(head);
+		if (head.size > n)
+			return false;
+		p += head.size;
+		n -= head.size;
+	}
+	return n == 0;
+}
+
+/* The lengths in it are as this machine has them. */
+enum status
+writer_get_pending(struct stream *t, struct state_in *in)
+{
+	struct shard *sh = shard_of(t);
+	struct writer *w = &t->writer;
+	struct span bytes;
+
+	if (!state_get_bool(in))
+		return state_in_status(in);
+	bytes = state_get_bytes(in);
+	if (bytes.p == NULL || !t->is_metadata ||
+	    bytes.n > METADATA_PENDING_MAX || !is_whole(bytes.p, bytes.n))
+		return E_MALFORMED;
+	w->pending = calloc(1, sizeof(*w->pending));
+	if (w->pending == NULL)
+		return E_NOMEM;
+	buf_bytes(w->pending, bytes.p, bytes.n);
+	account_add(sh->config.memory, buf_len(w->pending));
+	list_append(&sh->work.pending, &w->pending_node);
+	return w->pending->bad ? E_NOMEM : OK;
 }

@@ -8,6 +8,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "common/publish.h"
+#include "common/state.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
@@ -53,6 +54,20 @@ is_eligible(const struct session *s)
 	return s->request.live_timer_us != 0 && s->has_index;
 }
 
+static struct stream_window *
+window_alloc(struct siblings *s)
+{
+	struct stream_window *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return NULL;
+	list_init(&w->past);
+	list_init(&w->current);
+	s->window = w;
+	s->shard->n_windows++;
+	return w;
+}
+
 enum status
 stream_window_begin(struct session *s)
 {
@@ -63,15 +78,11 @@ stream_window_begin(struct session *s)
 	if ((bytes == 0 && ns == 0) || !is_eligible(s) ||
 	    s->siblings->window != NULL)
 		return OK;
-	w = calloc(1, sizeof(*w));
+	w = window_alloc(s->siblings);
 	if (w == NULL)
 		return E_NOMEM;
 	w->max_bytes = bytes;
 	w->max_ns = ns;
-	list_init(&w->past);
-	list_init(&w->current);
-	s->siblings->window = w;
-	s->shard->n_windows++;
 	return OK;
 }
 
@@ -306,4 +317,138 @@ stream_window_tick(struct shard *sh, uint64_t now_ns)
 		next = clock_earlier(next, w->look_ns);
 	}
 	return next;
+}
+
+static const struct state_member window_members[] = {
+	STATE_KEEP(struct stream_window, max_bytes),
+	STATE_KEEP(struct stream_window, max_ns),
+	STATE_DROP(struct stream_window, n_streams), /* counted again */
+	STATE_DROP(struct stream_window, bytes),
+	STATE_CODE(struct stream_window, past),
+	STATE_CODE(struct stream_window, current),
+	STATE_KEEP(struct stream_window, look_ns),
+};
+static STATE_TABLE(window_state, struct stream_window, window_members);
+
+static const struct state_member file_members[] = {
+	STATE_DROP(struct window_file, node),
+	STATE_DROP(struct window_file, window),
+	STATE_CODE(struct window_file, stream),
+	STATE_CODE(struct window_file, chunk),
+	STATE_CODE(struct window_file, family),
+	STATE_CODE(struct window_file, log),
+	STATE_KEEP(struct window_file, number),
+	STATE_KEEP(struct window_file, bytes),
+	STATE_KEEP(struct window_file, began_ns),
+	STATE_KEEP(struct window_file, last_ns),
+};
+static STATE_TABLE(window_file_state, struct window_file, file_members);
+
+void
+stream_window_put_state(struct state_out *o, const struct siblings *s)
+{
+	state_put_bool(o, s->window != NULL);
+	if (s->window != NULL)
+		state_put(o, &window_state, s->window);
+}
+
+enum status
+stream_window_get_state(struct siblings *s, struct state_in *in)
+{
+	struct stream_window *w;
+	enum status st;
+
+	if (!state_get_bool(in))
+		return state_in_status(in);
+	w = window_alloc(s);
+	if (w == NULL)
+		return E_NOMEM;
+	st = state_get(in, &window_state, w);
+	return st == OK && (w->max_bytes == 0) == (w->max_ns == 0) ? E_MALFORMED
+								   : st;
+}
+
+static void
+put_files(struct state_out *o, const struct list *files)
+{
+	const struct window_file *f;
+
+	list_each (f, files, struct window_file, node) {
+		state_put_bool(o, true);
+		state_put(o, &window_file_state, f);
+		state_put_u64(o, f->stream == NULL ? 0 : f->stream->handle);
+		siblings_put_chunk_name(o, f->chunk);
+		chunk_put_family(o, f->family);
+		packet_log_put_state(o, f->log);
+	}
+}
+
+void
+stream_window_put_files(struct state_out *o, const struct siblings *s)
+{
+	if (s->window == NULL)
+		return;
+	put_files(o, &s->window->past);
+	put_files(o, &s->window->current);
+	state_put_bool(o, false);
+}
+
+/* Its stream, if that is back, goes on in it. */
+static void
+join_stream(struct siblings *s, struct window_file *f, uint64_t handle)
+{
+	struct stream *t = handle == 0 ? NULL
+				       : idmap_find(&s->shard->streams, handle);
+
+	if (t == NULL || t->place.window != s->window ||
+	    t->place.window_file != NULL || t->place.chunk != f->chunk)
+		return;
+	f->stream = t;
+	t->place.window_file = f;
+	list_del(&f->node);
+	list_append(&s->window->current, &f->node);
+}
+
+static enum status
+get_file(struct siblings *s, struct state_in *in)
+{
+	struct window_file *f = calloc(1, sizeof(*f));
+	uint64_t handle;
+	enum status st;
+
+	if (f == NULL)
+		return E_NOMEM;
+	list_init(&f->node);
+	f->window = s->window;
+	st = state_get(in, &window_file_state, f);
+	handle = state_get_u64(in);
+	if (st == OK)
+		st = siblings_get_chunk_name(&f->chunk, in, s);
+	if (st == OK)
+		st = f->chunk == NULL
+			 ? E_MALFORMED
+			 : chunk_get_family(&f->family, in, f->chunk);
+	if (st == OK)
+		st = packet_log_get_state(&f->log, in);
+	if (st != OK) {
+		f->bytes = 0; /* not counted yet */
+		free_file(f);
+		return st;
+	}
+	s->window->bytes += f->bytes;
+	list_append(&s->window->past, &f->node);
+	join_stream(s, f, handle);
+	return OK;
+}
+
+enum status
+stream_window_get_files(struct siblings *s, struct state_in *in)
+{
+	enum status st = OK;
+
+	if (s->window == NULL)
+		return OK;
+	while (st == OK && state_get_bool(in))
+		st = get_file(s, in);
+	return st == OK ? state_in_status(in) : st;
 }

@@ -23,6 +23,8 @@ struct session;
 struct stream_window;
 struct shard;
 struct siblings;
+struct state_in;
+struct state_out;
 struct stream;
 
 /* A file is an eighth of a stream's equal part of the window, or of its time,
@@ -46,6 +48,16 @@ void stream_window_limit(uint64_t bytes, uint64_t ns);
 /* Give the new session S a window if it gets one. E_NOMEM. */
 enum status stream_window_begin(struct session *s) MUST_CHECK;
 void stream_window_destroy(struct stream_window *w); /* NULL is fine */
+
+/* The window of S, or that it has none; then, when the streams of its sessions
+ * are back, its files. A file that cannot be read is kept. E_MALFORMED,
+ * E_NOMEM. */
+void stream_window_put_state(struct state_out *o, const struct siblings *s);
+enum status stream_window_get_state(
+    struct siblings *s, struct state_in *in) MUST_CHECK;
+void stream_window_put_files(struct state_out *o, const struct siblings *s);
+enum status stream_window_get_files(
+    struct siblings *s, struct state_in *in) MUST_CHECK;
 
 /* The window forgets the files of the chunk C, or (OTHERS) all but those: they
  * are kept. */

@@ -9,6 +9,7 @@
 
 #include "common/idmap.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "relayd/record/old_root.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
@@ -351,4 +352,149 @@ trace_free_some(struct shard *sh)
 		if (!free_one(sh))
 			return false;
 	return true;
+}
+
+static const struct state_member trace_members[] = {
+	STATE_DROP(struct trace, node),
+	STATE_DROP(struct trace, key), /* of ASKED */
+	STATE_CODE(struct trace, older), STATE_CODE(struct trace, newer),
+	STATE_PATH(struct trace, asked), STATE_CODE(struct trace, path),
+	STATE_MOST(struct trace, number, TRACE_TAKEN_MAX + 1),
+	STATE_DROP(struct trace, refs), /* its streams join again */
+	STATE_KEEP(struct trace, n_metadata),
+	STATE_KEEP(struct trace, has_data), STATE_KEEP(struct trace, is_over),
+	STATE_CODE(struct trace, channels),
+	STATE_KEEP(struct trace, chunk_serial),
+	STATE_KEEP(struct trace, live_id),
+	STATE_DROP(struct trace, counted), /* counted again */
+};
+static STATE_TABLE(trace_state, struct trace, trace_members);
+
+/* Of traces with one path, the oldest comes first. */
+void
+trace_put_all(struct state_out *o, const struct session *s)
+{
+	uint32_t at = 0, channel;
+	const struct trace *t;
+	uint64_t key, id;
+
+	while (idmap_next(&s->traces.keys, &at, &key)) {
+		t = idmap_find(&s->traces.keys, key);
+		while (t->older != NULL)
+			t = t->older;
+		for (; t != NULL; t = t->newer) {
+			if (t->refs == 0 &&
+			    (s->chunks.current == NULL || is_old(s, t)))
+				continue;
+			state_put_bool(o, true);
+			if (!state_put_object(o, t))
+				o->bad = true;
+			state_put(o, &trace_state, t);
+			state_put_text(
+			    o, t->path == t->asked ? NULL : t->path->s);
+			state_put_u32(o, t->channels.n);
+			channel = 0;
+			while (idmap_next(&t->channels, &channel, &id))
+				state_put_u64(o, id);
+		}
+	}
+	state_put_bool(o, false);
+}
+
+static enum status
+get_names(struct trace *t, struct state_in *in)
+{
+	const char *path;
+	enum status st;
+	uint32_t n;
+
+	if (t->asked == NULL)
+		return E_MALFORMED;
+	path = state_get_text(in);
+	st = state_in_status(in);
+	if (path == NULL)
+		t->path = t->asked;
+	else
+		st = relpath_parse(
+		    &t->path, (struct span){ path, strlen(path) });
+	n = state_get_u32(in, UINT32_MAX);
+	for (uint32_t i = 0; st == OK && i < n; i++) {
+		st = idmap_insert(&t->channels, state_get_u64(in), t);
+		if (st == OK)
+			st = state_in_status(in);
+	}
+	return st == E_EXISTS ? E_MALFORMED : st;
+}
+
+static enum status
+get_one(struct session *s, struct state_in *in)
+{
+	struct trace *t;
+	uint32_t number;
+	enum status st;
+	void *known;
+
+	if (state_get_object(in, &trace_state, &known, &number))
+		return E_MALFORMED;
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return E_NOMEM;
+	list_init(&t->node);
+	st = state_get(in, &trace_state, t);
+	if (st == OK)
+		st = get_names(t, in);
+	if (st == OK) {
+		t->key = key_of(t->asked);
+		st = enter_key(s, t);
+	}
+	if (st != OK) {
+		free_trace(t);
+		return st;
+	}
+	count_memory(s, t, memory(t));
+	list_append(&s->traces.unused, &t->node);
+	state_made(in, number, &trace_state, t);
+	return OK;
+}
+
+enum status
+trace_get_all(struct session *s, struct state_in *in)
+{
+	enum status st = OK;
+
+	while (st == OK && state_get_bool(in))
+		st = get_one(s, in);
+	return st == OK ? state_in_status(in) : st;
+}
+
+void
+trace_put_name(struct state_out *o, const struct trace *t)
+{
+	if (state_put_object(o, t))
+		o->bad = true;
+}
+
+enum status
+trace_get_name(struct trace **out, struct state_in *in, struct session *s)
+{
+	const struct trace *newest;
+	uint32_t number;
+	struct trace *t;
+	void *object;
+
+	*out = NULL;
+	if (!state_get_object(in, &trace_state, &object, &number) ||
+	    object == NULL)
+		return E_MALFORMED;
+	t = object;
+	newest = idmap_find(&s->traces.keys, t->key);
+	while (newest != NULL && newest != t)
+		newest = newest->older;
+	if (newest == NULL)
+		return E_MALFORMED; /* of another session */
+	t->refs++;
+	count_memory(s, t, 0);
+	list_del(&t->node);
+	*out = t;
+	return OK;
 }

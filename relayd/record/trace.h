@@ -25,6 +25,8 @@
 struct chunk;
 struct session;
 struct shard;
+struct state_in;
+struct state_out;
 
 struct trace {
 	struct list
@@ -74,6 +76,14 @@ void trace_enter(struct trace *t, const struct chunk *c);
 void trace_forget_old(struct session *s);
 /* The session is destroyed and has no streams any more. */
 void trace_forget_all(struct session *s);
+/* All traces that S has not forgotten; then those of its streams name theirs,
+ * and *OUT is one more reference. E_MALFORMED, E_NOMEM. */
+void trace_put_all(struct state_out *o, const struct session *s);
+enum status trace_get_all(struct session *s, struct state_in *in) MUST_CHECK;
+void trace_put_name(struct state_out *o, const struct trace *t);
+enum status trace_get_name(
+    struct trace **out, struct state_in *in, struct session *s) MUST_CHECK;
+
 /* Free some forgotten traces: one millisecond of work. True: there are more. */
 #define TRACE_FREE_SLICE 1000
 bool trace_free_some(struct shard *sh);

@@ -382,6 +382,8 @@ static const struct transport_ops udp_transport = {
 	.finish = finish,
 	.pass_gap = pass_gap,
 	.check_gap = check_gap,
+	.put_state = udp_stream_put_state,
+	.get_state = udp_stream_get_state,
 };
 
 enum status

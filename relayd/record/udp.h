@@ -23,6 +23,8 @@ struct buf;
 struct session;
 struct session_udp;
 struct shard;
+struct state_in;
+struct state_out;
 struct stream;
 
 /* As SESSION_FILES_FAIR, but 64 files: datagrams that are not taken may be
@@ -98,6 +100,20 @@ bool udp_input(struct shard *sh, const uint8_t *p, size_t n) MUST_CHECK;
 /* If its session uses UDP, the new stream T takes its packets as datagrams,
  * except for metadata. E_NOMEM. */
 enum status udp_stream_create(struct stream *t) MUST_CHECK;
+
+/* udp_state.c: the counts of a shard; U, which may be NULL, and *OUT, which the
+ * caller owns. A count that an older version does not know is left out.
+ * E_MALFORMED, E_NOMEM. */
+void udp_shard_put_state(struct state_out *o, const struct shard *sh);
+enum status udp_shard_get_state(
+    struct shard *sh, struct state_in *in) MUST_CHECK;
+void udp_session_put_state(struct state_out *o, const struct session_udp *u);
+enum status udp_session_get_state(struct session_udp **out, struct state_in *in,
+    const struct shard *sh) MUST_CHECK;
+/* For the transport: see struct transport_ops. */
+void udp_stream_put_state(struct state_out *o, const struct stream *t);
+enum status udp_stream_get_state(
+    struct stream *t, struct state_in *in) MUST_CHECK;
 
 /* " udp_name=n ..." for each count that is not 0; "" if all are 0. Returns OUT.
  * */

@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "common/log.h"
+#include "common/state.h"
 #include "ctf/index.h"
 #include "proto/relay.h"
 #include "relayd/record/session.h"
@@ -619,4 +620,104 @@ writer_write_ready(struct stream *t)
 	if (!is_done)
 		stream_mark_dirty(t);
 	return is_done;
+}
+
+void
+writer_settle(struct stream *t)
+{
+	struct writer *w = &t->writer;
+
+	assert(writer_is_idle(w));
+	if (!list_empty(&w->locked_node))
+		publish_records(t, true);
+	if (w->tf != NULL)
+		tracefile_settle(w->tf, intake_chain(&t->intake));
+}
+
+static const struct state_member loss_members[] = {
+	STATE_STRUCT(struct unnoted_loss, loss, reorder_loss_state),
+	STATE_KEEP(struct unnoted_loss, noted_ns),
+};
+static STATE_TABLE(unnoted_loss_state, struct unnoted_loss, loss_members);
+
+static const struct state_member writer_members[] = {
+	STATE_DROP(struct writer, locked_node), /* settled */
+	STATE_CODE(struct writer, tf),
+	STATE_DROP(struct writer, batch), /* empty */
+	STATE_KEEP(struct writer, has_write_error),
+	STATE_KEEP(struct writer, has_logged_drop),
+	STATE_KEEP(struct writer, has_logged_size),
+	STATE_KEEP(struct writer, has_lost_metadata),
+	STATE_KEEP(struct writer, has_data),
+	STATE_KEEP(struct writer, has_record),
+	STATE_KEEP(struct writer, has_packet_seq),
+	STATE_KEEP(struct writer, data_seq),
+	STATE_KEEP(struct writer, record_seq),
+	STATE_KEEP(struct writer, packet_seq),
+	STATE_KEEP(struct writer, written_bytes),
+	STATE_KEEP(struct writer, written_packets),
+	STATE_KEEP(struct writer, lost), STATE_CODE(struct writer, unnoted),
+	STATE_CODE(struct writer, pending),
+	STATE_DROP(struct writer, pending_node), /* by PENDING */
+};
+static STATE_TABLE(writer_state, struct writer, writer_members);
+
+void
+writer_put_state(struct state_out *o, const struct stream *t)
+{
+	const struct writer *w = &t->writer;
+
+	state_put(o, &writer_state, w);
+	state_put_bool(o, w->tf != NULL);
+	if (w->tf != NULL)
+		tracefile_put_state(o, w->tf);
+	state_put_bool(o, w->unnoted != NULL);
+	if (w->unnoted != NULL)
+		state_put(o, &unnoted_loss_state, w->unnoted);
+	state_put_bool(o, w->pending != NULL);
+	if (w->pending != NULL)
+		state_put_bytes(o, buf_data(w->pending), buf_len(w->pending));
+}
+
+static enum status
+get_file(struct stream *t, struct state_in *in)
+{
+	const struct place *pl = &t->place;
+
+	if (!state_get_bool(in))
+		return state_in_status(in);
+	if (pl->family == NULL)
+		return E_MALFORMED;
+	return tracefile_get_state(
+	    &t->writer.tf, in, shard_of(t)->store, pl->chunk, pl->family);
+}
+
+static enum status
+get_unnoted(struct writer *w, struct state_in *in)
+{
+	if (!state_get_bool(in))
+		return state_in_status(in);
+	w->unnoted = calloc(1, sizeof(*w->unnoted));
+	return w->unnoted == NULL
+		   ? E_NOMEM
+		   : state_get(in, &unnoted_loss_state, w->unnoted);
+}
+
+enum status
+writer_get_state(struct stream *t, struct state_in *in)
+{
+	enum status st = state_get(in, &writer_state, &t->writer);
+
+	if (st == OK)
+		st = get_file(t, in);
+	if (st == OK)
+		st = get_unnoted(&t->writer, in);
+	return st == OK ? writer_get_pending(t, in) : st;
+}
+
+void
+writer_drop_file(struct stream *t)
+{
+	tracefile_close(t->writer.tf);
+	t->writer.tf = NULL;
 }

@@ -21,6 +21,8 @@ struct buf;
 struct chunk;
 struct packet;
 struct shard;
+struct state_in;
+struct state_out;
 struct stream;
 struct stream_info;
 struct tracefile;
@@ -89,6 +91,15 @@ void writer_leave_files(struct stream *t);
 /* Retry writing records that wait for a lock. */
 void writer_retry_records(struct stream *t);
 
+/* For a restart: records do not wait for a lock any more, packets that wait are
+ * behind the end of the file, and the file is closed like an idle one. */
+void writer_settle(struct stream *t);
+/* After writer_settle(). The place is back when it is read. On failure, or if
+ * the rest of the stream cannot be read: writer_drop_file(), writer_free(). */
+void writer_put_state(struct state_out *o, const struct stream *t);
+enum status writer_get_state(struct stream *t, struct state_in *in) MUST_CHECK;
+void writer_drop_file(struct stream *t);
+
 /* N packets are lost, for whatever reason. */
 void writer_lost(struct stream *t, enum loss cause, uint64_t n);
 /* Append a line to .loss.jsonl. A failure is logged. */
@@ -149,5 +160,8 @@ writer_last_record(const struct writer *w, uint64_t *net_seq)
 void writer_leave_metadata(struct stream *t);
 /* What waits for space will never be written. */
 void writer_drop_pending(struct stream *t);
+/* Part of writer_get_state(): what waits for space. */
+enum status writer_get_pending(
+    struct stream *t, struct state_in *in) MUST_CHECK;
 
 #endif

@@ -33,7 +33,7 @@ COMMON = ("stream*", "writer*", "place*", "intake*", "ingest*", "cycle*", "shard
 
 # A part of struct stream: the files that may read its fields.
 PART = re.compile(r"->(intake|place|writer)\.")
-READS = {"intake": ("intake.c", "udp.c"), "place": ("place.c", "stream_window.c"),
+READS = {"intake": ("intake.c", "udp.c", "udp_state.c"), "place": ("place.c", "stream_window.c"),
          "writer": ("writer.c", "stream_metadata.c")}
 
 
