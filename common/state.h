@@ -91,6 +91,13 @@ struct state_table {
 /* The next process makes it itself, or needs none. */
 #define STATE_DROP(type, m) STATE_MEMBER(type, m, STATE_IS_DROPPED, 0, NULL)
 
+/* A flexible array, which the code moves or makes again. */
+#define STATE_TAIL(type, m)                                        \
+	{                                                          \
+		.name = #m, .offset = (uint16_t)offsetof(type, m), \
+		.kind = STATE_IS_CODE                              \
+	}
+
 /* The table NAME of the struct TYPE, from an array of members. */
 #define STATE_TABLE(name_, type, members_)                                     \
 	const struct state_table name_ = {                                     \
