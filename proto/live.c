@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/state.h"
 
 #define PATH_LEN 4096
 #define CHANNEL_LEN 255
@@ -216,3 +217,15 @@ live_status_name(uint32_t cmd, uint32_t status)
 		   ? names[cmd][status]
 		   : NULL;
 }
+
+static const struct state_member request_members[] = {
+	STATE_KEEP(struct live_request, cmd),
+	STATE_KEEP(struct live_request, major),
+	STATE_KEEP(struct live_request, minor),
+	STATE_KEEP(struct live_request, type),
+	STATE_KEEP(struct live_request, id),
+	STATE_KEEP(struct live_request, seek),
+	STATE_KEEP(struct live_request, offset),
+	STATE_KEEP(struct live_request, length),
+};
+STATE_TABLE(live_request_state, struct live_request, request_members);

@@ -16,6 +16,7 @@
 #include "common/status.h"
 
 struct buf;
+struct state_table;
 
 #define LIVE_MAJOR 2
 #define LIVE_MINOR 15 /* for minor 15 LIST_SESSIONS has the new layout */
@@ -91,6 +92,7 @@ struct live_request {
 	uint64_t offset;	     /* GET_PACKET, bytes */
 	uint32_t length;	     /* GET_PACKET, bytes */
 };
+extern const struct state_table live_request_state;
 
 /*
  * Is a whole request at the front of the N bytes at P? OK: *USED bytes. E_MORE:

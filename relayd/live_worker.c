@@ -352,7 +352,7 @@ get_worker(struct live_pool *p, struct live_worker *w, struct state_in *in,
 	enum status st = state_get(in, &live_worker_state, w);
 
 	if (st == OK)
-		st = viewers_get_state(&w->viewers, in);
+		st = viewers_get_state(&w->viewers, in, &p->notifier);
 	if (st == OK)
 		st = viewer_conns_get_state(
 		    &w->set, in, &p->conns, &p->notifier, taken, closed);

@@ -34,8 +34,9 @@ struct live_config {
  * if a state is restored; no thread runs yet. */
 enum status live_pool_create(
     struct live_pool **out, const struct live_config *config) MUST_CHECK;
-/* Start the threads: at first, after live_pool_get_state(), or again after
- * live_pool_freeze(). E_NOMEM: some threads run; the pool must be stopped. */
+/* Start the threads: at first, after live_pool_get_state() and
+ * state_in_free(), or again after live_pool_freeze(). E_NOMEM: some threads
+ * run; the pool must be stopped. */
 enum status live_pool_run(struct live_pool *p) MUST_CHECK;
 /* For ingest workers, which must be stopped before the pool. */
 struct live_notifier *live_pool_notifier(struct live_pool *p);

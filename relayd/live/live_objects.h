@@ -148,7 +148,8 @@ extern const struct state_table live_notifier_state; /* the ids */
  * Nothing is listed yet: the owner, once it has restored its session whole,
  * posts LIVE_EVENT_SESSION unless that session had ended, and
  * LIVE_EVENT_STREAM for each of its streams that were shown. It posts the other
- * two events later, as for any object. Main thread.
+ * two events later, as for any object. If it cannot restore the session, it
+ * ends the logs that it has read, so that viewers come to the end. Main thread.
  */
 void live_session_put_state(struct state_out *o, struct live_session *s);
 enum status live_session_get_state(struct live_session **out,

@@ -6,14 +6,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fds.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "store/folder.h"
 #include "ctf/index.h"
 #include "store/packet_log.h"
+#include "store/state_stub.h"
 
 void
 open_files_init(struct open_files *files)
@@ -107,20 +110,30 @@ open_part_bytes(const struct open_part *p, uint64_t offset, uint64_t length)
 	return p->bytes + (offset - p->offset);
 }
 
+/* Count a descriptor, and close another file for it if the share is used up,
+ * except BUT. */
+static enum status
+take_shared(struct open_files *files, const struct open_file *but)
+{
+	while (!fds_take(FDS_VIEWER_FILES))
+		if (!close_oldest(files, but, false) &&
+		    !close_oldest(files, but, true))
+			return E_NOMEM;
+	return OK;
+}
+
 /* Open NAME with a descriptor of the viewers' share; E_NOMEM when that is used
  * up. BUT is not closed to free one. */
 static enum status
 open_shared(struct open_files *files, int *fd, const struct open_file *but,
     const struct folder *folder, const char *name)
 {
-	enum status st;
+	enum status st = take_shared(files, but);
 	int saved;
 
 	*fd = -1;
-	while (!fds_take(FDS_VIEWER_FILES))
-		if (!close_oldest(files, but, false) &&
-		    !close_oldest(files, but, true))
-			return E_NOMEM;
+	if (st != OK)
+		return st;
 	st = folder_open_file(fd, folder, name, O_RDONLY);
 	saved = errno;
 	if (st != OK)
@@ -337,5 +350,165 @@ open_file_metadata(
 		return st;
 	}
 	*out = f;
+	return OK;
+}
+
+static const struct state_member part_members[] = {
+	STATE_DROP(struct open_part, node),
+	STATE_DROP(struct open_part, files),
+	STATE_KEEP(struct open_part, offset),
+	STATE_KEEP(struct open_part, length),
+	STATE_CODE(struct open_part, bytes),
+};
+static STATE_TABLE(open_part_state, struct open_part, part_members);
+
+static const struct state_member identity_members[] = {
+	STATE_KEEP(struct dir_id, device),
+	STATE_KEEP(struct dir_id, ino),
+	STATE_KEEP(struct dir_id, born),
+};
+static STATE_TABLE(identity_state, struct dir_id, identity_members);
+
+static const struct state_member file_members[] = {
+	STATE_DROP(struct open_file, node),
+	STATE_DROP(struct open_file, parts), /* promised again */
+	STATE_DROP(struct open_file, refs), STATE_DROP(struct open_file, uses),
+	STATE_CODE(struct open_file, log), /* the reader knows it */
+	STATE_KEEP(struct open_file, first),
+	STATE_KEEP(struct open_file, number),
+	STATE_CODE(struct open_file, data_fd),
+	STATE_CODE(struct open_file, index_fd),
+	STATE_KEEP(struct open_file, is_known),
+	STATE_STRUCT(struct open_file, identity, identity_state),
+	STATE_KEEP(struct open_file, data_size),
+	STATE_CODE(struct open_file, folder),
+	STATE_DROP(struct open_file, minor), /* the log's */
+};
+static STATE_TABLE(open_file_state, struct open_file, file_members);
+
+void
+open_file_put_state(struct state_out *o, struct open_file *f)
+{
+	if (!state_put_object(o, f))
+		return;
+	folder_put_state(o, f->folder);
+	state_put_fd(o, f->data_fd);
+	state_put_fd(o, f->index_fd);
+	state_put(o, &open_file_state, f);
+}
+
+static void
+put_file(void *f)
+{
+	open_file_put(f);
+}
+
+static enum status
+get_fd(struct open_files *files, const struct open_file *f, struct state_in *in,
+    int *out)
+{
+	const int fd = state_get_fd(in);
+
+	if (fd < 0)
+		return state_in_status(in);
+	if (take_shared(files, f) != OK) {
+		close(fd);
+		return E_NOMEM;
+	}
+	*out = fd;
+	return OK;
+}
+
+static enum status
+get_file(struct open_files *files, struct open_file **out, struct state_in *in,
+    uint32_t number, const struct packet_log *log)
+{
+	struct folder *folder;
+	struct open_file *f;
+	enum status st = folder_get_state(&folder, in);
+
+	if (st != OK || folder == NULL)
+		return st != OK ? st : E_MALFORMED;
+	f = make_file(folder);
+	if (f == NULL)
+		return E_NOMEM;
+	st = get_fd(files, f, in, &f->data_fd);
+	if (st == OK)
+		st = get_fd(files, f, in, &f->index_fd);
+	if (st == OK)
+		st = state_get(in, &open_file_state, f);
+	if (st != OK) {
+		open_file_put(f);
+		return st;
+	}
+	f->log = log;
+	if (log != NULL) {
+		f->minor = log->minor;
+		list_append(&files->all, &f->node);
+	}
+	f->refs++;
+	/* FILES stands for this live worker's files. */
+	state_made_shared(in, number, files, f, put_file);
+	*out = f;
+	return OK;
+}
+
+enum status
+open_file_get_state(struct open_files *files, struct open_file **out,
+    struct state_in *in, const struct packet_log *log)
+{
+	struct open_file *f;
+	uint32_t number;
+	void *object;
+
+	*out = NULL;
+	if (!state_get_object(in, files, &object, &number))
+		return get_file(files, out, in, number, log);
+	f = object;
+	if (f == NULL)
+		return state_in_status(in);
+	if (log != NULL && f->log != log)
+		return E_MALFORMED;
+	f->refs++;
+	*out = f;
+	return OK;
+}
+
+void
+open_part_put_state(struct state_out *o, const struct open_part *p)
+{
+	state_put_bool(o, p->files != NULL);
+	if (p->files == NULL)
+		return;
+	state_put(o, &open_part_state, p);
+	state_put_bytes(o, p->bytes, p->bytes == NULL ? 0 : p->length);
+}
+
+enum status
+open_part_get_state(struct open_files *files, struct open_file *f,
+    struct state_in *in, struct open_part *p)
+{
+	struct span kept;
+	enum status st;
+
+	if (!state_get_bool(in))
+		return state_in_status(in);
+	if (f == NULL)
+		return E_MALFORMED;
+	open_file_promise(files, f, 0, 0, p);
+	st = state_get(in, &open_part_state, p);
+	kept = state_get_bytes(in);
+	if (st != OK || kept.n == 0)
+		return st != OK ? st : state_in_status(in);
+	if (kept.n != p->length || kept.n > OPEN_KEPT_MAX)
+		return E_MALFORMED;
+	if (!account_take(&files->kept, kept.n))
+		return OK;
+	p->bytes = malloc(kept.n);
+	if (p->bytes == NULL) {
+		account_sub(&files->kept, kept.n);
+		return E_NOMEM;
+	}
+	memcpy(p->bytes, kept.p, kept.n);
 	return OK;
 }

@@ -165,6 +165,9 @@ struct position *viewer_position(const struct viewer *v, uint64_t id);
  * if its positions, or those of all viewers, use the memory that they may. */
 enum status viewer_add_position(
     struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
+/* The same, but it is in no list of positions yet. */
+enum status viewer_make_position(
+    struct viewer *v, struct live_stream *s, struct position **out) MUST_CHECK;
 void viewer_forget(struct viewer *v, struct position *p);
 /* May times of A and B be compared? One host has one clock. */
 bool viewer_is_same_host(const struct position *a, const struct position *b);

@@ -128,6 +128,17 @@ hide(struct viewer *v, struct position *p)
 	list_append(&t->positions, &p->node);
 }
 
+/* Before A gets its first position, and after it lost the last one: N is 1 or
+ * -1. */
+static void
+count_ended_session(struct viewer *v, const struct attachment *a, unsigned n)
+{
+	if (!list_empty(&a->positions) || !a->has_ended)
+		return;
+	v->n_ended_sessions += n;
+	v->viewers->n_ended_sessions += n;
+}
+
 void
 viewer_forget(struct viewer *v, struct position *p)
 {
@@ -140,11 +151,7 @@ viewer_forget(struct viewer *v, struct position *p)
 		count_memory(v, -(uint64_t)VIEWER_ENDED_MEMORY);
 	}
 	list_del(&p->of_attachment);
-	if (list_empty(&a->positions) && a->has_ended) {
-		assert(v->n_ended_sessions > 0);
-		v->n_ended_sessions--;
-		v->viewers->n_ended_sessions--;
-	}
+	count_ended_session(v, a, -1u);
 	v->has_checked = false;
 	list_del(&p->node);
 	leave_trace(v, p);
@@ -156,7 +163,7 @@ viewer_forget(struct viewer *v, struct position *p)
 }
 
 enum status
-viewer_add_position(
+viewer_make_position(
     struct viewer *v, struct live_stream *s, struct position **out)
 {
 	struct position *p;
@@ -173,6 +180,7 @@ viewer_add_position(
 	list_init(&p->node);
 	p->stream = live_get(s);
 	p->attachment = viewer_attachment(v, s->session->id);
+	count_ended_session(v, p->attachment, 1);
 	list_append(&p->attachment->positions, &p->of_attachment);
 	st = join_trace(v, p);
 	if (st == OK)
@@ -181,9 +189,19 @@ viewer_add_position(
 		viewer_forget(v, p);
 		return st;
 	}
-	hide(v, p);
 	*out = p;
 	return OK;
+}
+
+enum status
+viewer_add_position(
+    struct viewer *v, struct live_stream *s, struct position **out)
+{
+	const enum status st = viewer_make_position(v, s, out);
+
+	if (st == OK)
+		hide(v, *out);
+	return st;
 }
 
 /* V loses the oldest ended stream that was not announced to it. False: all were
@@ -667,7 +685,7 @@ viewer_stream_closed(struct viewer *v, const struct live_stream *s)
 {
 	struct position *p = viewer_position(v, s->id);
 
-	if (p == NULL)
+	if (p == NULL || p->is_ended)
 		return;
 	if (s->is_metadata && p->trace->n_data > 0)
 		forget_spent(v);

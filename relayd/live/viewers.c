@@ -179,14 +179,77 @@ viewers_answer(void *viewers, struct info *i)
 	}
 }
 
+/* Viewers are written by their connections. */
+static const struct state_member members[] = {
+	STATE_DROP(struct viewers, thread),
+	STATE_DROP(struct viewers, has_thread),
+	STATE_DROP(struct viewers, all),
+	STATE_CODE(struct viewers, sessions),
+	STATE_DROP(struct viewers, worker),
+	STATE_DROP(struct viewers, files), /* each with its first viewer */
+	STATE_DROP(struct viewers, events_sent), /* all have arrived */
+	STATE_DROP(struct viewers, events_arrived),
+	STATE_DROP(struct viewers, wake_bit),
+	STATE_DROP(struct viewers, holds_replies), /* options, to CLASS_NS */
+	STATE_DROP(struct viewers, max_viewers),
+	STATE_DROP(struct viewers, max_ended),
+	STATE_DROP(struct viewers, n_ended_sessions), /* counted again */
+	STATE_DROP(struct viewers, max_ended_sessions),
+	STATE_DROP(struct viewers, class_ns),
+	STATE_DROP(struct viewers, has_to_be_closed), /* each viewer says it */
+	STATE_DROP(struct viewers, memory),	      /* counted again */
+	STATE_DROP(struct viewers, last_memory_log),
+	STATE_DROP(struct viewers, last_ended_log),
+	STATE_DROP(struct viewers, ids), /* the pool's */
+	STATE_DROP(struct viewers, stats),
+};
+static STATE_TABLE(viewers_state, struct viewers, members);
+
 void
 viewers_put_state(struct state_out *o, const struct viewers *vs)
 {
-	o->bad = true;
+	struct live_seat *seat;
+	size_t part;
+
+	assert(viewers_are_mine(vs));
+	state_put(o, &viewers_state, vs);
+	list_each (seat, &vs->sessions, struct live_seat, node) {
+		state_put_bool(o, true);
+		part = state_begin(o);
+		live_session_put_state(o, (void *)seat->object);
+		state_end(o, part);
+	}
+	state_put_bool(o, false);
+}
+
+/* A session that could not be restored is not listed. */
+static void
+get_listed(struct viewers *vs, struct state_in *in,
+    const struct live_notifier *notifier)
+{
+	const struct reader rest = state_part(in);
+	struct live_session *s;
+	struct live_seat *seat;
+
+	if (live_session_get_state(&s, in, notifier) == OK && s != NULL) {
+		seat = &s->seats[vs->worker];
+		if (!list_empty(&seat->node)) {
+			list_del(&seat->node);
+			list_append(&vs->sessions, &seat->node);
+		}
+		live_put(s);
+	}
+	state_part_end(in, &rest);
 }
 
 enum status
-viewers_get_state(struct viewers *vs, struct state_in *in)
+viewers_get_state(struct viewers *vs, struct state_in *in,
+    const struct live_notifier *notifier)
 {
-	return E_MALFORMED;
+	const enum status st = state_get(in, &viewers_state, vs);
+
+	assert(viewers_are_mine(vs));
+	while (st == OK && state_get_bool(in))
+		get_listed(vs, in, notifier);
+	return state_in_status(in);
 }

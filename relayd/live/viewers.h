@@ -85,7 +85,7 @@ void viewers_answer(void *viewers, struct info *i);
 /* The order in which the sessions are listed, for a restart. They are listed
  * before it is read. Viewers follow: viewer_put_state(). */
 void viewers_put_state(struct state_out *o, const struct viewers *vs);
-enum status viewers_get_state(
-    struct viewers *vs, struct state_in *in) MUST_CHECK;
+enum status viewers_get_state(struct viewers *vs, struct state_in *in,
+    const struct live_notifier *notifier) MUST_CHECK;
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "relayd/live/open_files.h"
 #include "relayd/live/viewers.h"
 #include "relayd/net/loop.h"
@@ -400,6 +401,23 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	(void)serve_buffered(c, &left);
 }
 
+/* The events of C, which waits until it can send (IS_SENDING), or read. */
+static enum status
+add_events(struct viewer_conn *c)
+{
+	struct event_base *base = c->set->loop->base;
+
+	if (event_assign(&c->read_event, base, c->fd, EV_READ | EV_PERSIST,
+		on_readable, c) != 0 ||
+	    event_assign(
+		&c->write_event, base, c->fd, EV_WRITE, on_writable, c) != 0 ||
+	    event_add(c->is_sending ? &c->write_event : &c->read_event, NULL) !=
+		0)
+		return E_NOMEM;
+	c->has_events = true;
+	return OK;
+}
+
 void
 viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *set)
 {
@@ -407,16 +425,11 @@ viewer_conn_attach(struct viewer_conn *c, struct viewer_conns *set)
 	c->progress_ns = clock_now_ns();
 	list_append(&set->conns, &c->node);
 	if (viewer_create(&c->viewer, set->viewers, c->peer) != OK ||
-	    event_assign(&c->read_event, set->loop->base, c->fd,
-		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
-	    event_assign(&c->write_event, set->loop->base, c->fd, EV_WRITE,
-		on_writable, c) != 0 ||
-	    event_add(&c->read_event, NULL) != 0) {
+	    add_events(c) != OK) {
 		log_error("peer=%s viewer dropped: out of memory", c->peer);
 		viewer_conn_destroy(c);
 		return;
 	}
-	c->has_events = true;
 	serve_all(c);
 }
 
@@ -562,4 +575,192 @@ viewer_conns_tick(struct viewer_conns *set, uint64_t now_ns)
 		viewer_conn_destroy(c);
 	}
 	return next < now_ns + NS_PER_S ? next : now_ns + NS_PER_S;
+}
+
+static const struct state_member members[] = {
+	STATE_DROP(struct viewer_conn, node),
+	STATE_DROP(struct viewer_conn, held_node),
+	STATE_DROP(struct viewer_conn, set),
+	STATE_CODE(struct viewer_conn, fd),
+	STATE_TEXT(struct viewer_conn, peer),
+	STATE_CODE(struct viewer_conn, viewer),
+	STATE_DROP(struct viewer_conn, read_event),
+	STATE_DROP(struct viewer_conn, write_event),
+	STATE_DROP(struct viewer_conn, has_events),
+	STATE_CODE(struct viewer_conn, in),
+	STATE_MOST(
+	    struct viewer_conn, n_in, sizeof(((struct viewer_conn *)NULL)->in)),
+	STATE_BUF(struct viewer_conn, out),
+	STATE_CODE(struct viewer_conn, list),
+	STATE_CODE(struct viewer_conn, file),
+	STATE_KEEP(struct viewer_conn, offset),
+	STATE_KEEP(struct viewer_conn, length),
+	STATE_DROP(struct viewer_conn, is_sending), /* as OUT, LIST, LENGTH */
+	STATE_DROP(struct viewer_conn, is_busy),    /* the same */
+	STATE_DROP(struct viewer_conn, unsent),	    /* counted again */
+	STATE_DROP(struct viewer_conn, conns),
+	STATE_KEEP(struct viewer_conn, is_last),
+	STATE_KEEP(struct viewer_conn, progress_ns),
+	STATE_KEEP(struct viewer_conn, is_held),
+	STATE_STRUCT(struct viewer_conn, request, live_request_state),
+	STATE_STRUCT(struct viewer_conn, how, live_how_state),
+	STATE_STRUCT(struct viewer_conn, what, live_held_state),
+};
+static STATE_TABLE(viewer_conn_state, struct viewer_conn, members);
+
+/* Only its connections are written. */
+static const struct state_member set_members[] = {
+	STATE_DROP(struct viewer_conns, loop),
+	STATE_DROP(struct viewer_conns, viewers),
+	STATE_CODE(struct viewer_conns, conns),
+	STATE_CODE(struct viewer_conns, held), /* those that say so */
+	STATE_DROP(struct viewer_conns, stall_ns),
+	STATE_DROP(struct viewer_conns, n_busy),
+	STATE_DROP(struct viewer_conns, unsent),
+};
+static STATE_TABLE(viewer_conns_state, struct viewer_conns, set_members);
+
+static void
+put_conn(struct state_out *o, struct viewer_conn *c)
+{
+	state_put(o, &viewer_conn_state, c);
+	state_put_fd(o, c->fd);
+	state_put_bytes(o, c->in, c->n_in);
+	viewer_put_state(o, c->viewer);
+	live_list_put_state(o, &c->list);
+	/* After the viewer, which may have the same file. */
+	open_file_put_state(o, c->file);
+}
+
+void
+viewer_conns_put_state(struct state_out *o, struct viewer_conns *set)
+{
+	struct viewer_conn *c;
+	size_t part;
+
+	state_put(o, &viewer_conns_state, set);
+	list_each (c, &set->conns, struct viewer_conn, node) {
+		state_put_bool(o, true);
+		part = state_begin(o);
+		put_conn(o, c);
+		state_end(o, part);
+	}
+	state_put_bool(o, false);
+}
+
+static enum status
+get_reply(struct viewer_conn *c, struct state_in *in,
+    const struct live_notifier *notifier)
+{
+	struct open_file *file = NULL;
+	enum status st = live_list_get_state(&c->list, in, notifier);
+
+	if (st == OK)
+		st = open_file_get_state(
+		    &c->set->viewers->files, &file, in, NULL);
+	if (file != NULL)
+		c->file = open_file_use(file);
+	open_file_put(file);
+	if (st == OK && c->file == NULL && c->length != 0)
+		st = E_MALFORMED;
+	return st;
+}
+
+/* All but its place in the lists and the loop. */
+static enum status
+get_parts(struct viewer_conn *c, struct state_in *in,
+    const struct live_notifier *notifier)
+{
+	enum status st = state_get(in, &viewer_conn_state, c);
+	struct span bytes;
+
+	c->fd = state_get_fd(in);
+	bytes = state_get_bytes(in);
+	if (st == OK && (c->fd < 0 || c->peer == NULL || bytes.n != c->n_in))
+		st = E_MALFORMED;
+	if (st != OK)
+		return st;
+	if (bytes.n > 0)
+		memcpy(c->in, bytes.p, bytes.n);
+	st = viewer_get_state(
+	    &c->viewer, in, c->set->viewers, c->peer, notifier);
+	if (st == OK)
+		st = get_reply(c, in, notifier);
+	return st;
+}
+
+static enum status
+get_conn(struct viewer_conn *c, struct state_in *in,
+    const struct live_notifier *notifier)
+{
+	const enum status st = get_parts(c, in, notifier);
+
+	if (st != OK)
+		return st;
+	c->is_sending = buf_len(&c->out) > 0 || c->list.n > 0 || c->length > 0;
+	if (c->is_sending && c->is_held)
+		return E_MALFORMED;
+	count_busy(c);
+	if (c->is_sending)
+		count_unsent(c, c->out.cap + live_list_memory(&c->list));
+	if (c->is_held)
+		list_append(&c->set->held, &c->held_node);
+	return add_events(c);
+}
+
+static struct viewer_conn *
+alloc_conn(struct viewer_conns *set, struct account *conns)
+{
+	struct viewer_conn *c;
+
+	if (!account_take(conns, 1))
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (c == NULL) {
+		account_sub(conns, 1);
+		return NULL;
+	}
+	c->set = set;
+	c->fd = -1;
+	c->conns = conns;
+	list_init(&c->held_node);
+	list_append(&set->conns, &c->node);
+	stats_connection_came(PORT_LIVE);
+	return c;
+}
+
+static enum status
+get_one(struct viewer_conns *set, struct state_in *in, struct account *conns,
+    const struct live_notifier *notifier)
+{
+	const struct reader rest = state_part(in);
+	struct viewer_conn *c = alloc_conn(set, conns);
+	enum status st = c == NULL ? E_LIMIT : get_conn(c, in, notifier);
+
+	state_part_end(in, &rest);
+	if (st == OK)
+		return OK;
+	log_warn("peer=%s viewer closed: it cannot go on after the restart: %s",
+	    c == NULL || c->peer == NULL ? "?" : c->peer, status_text(st));
+	viewer_conn_destroy(c);
+	return st;
+}
+
+enum status
+viewer_conns_get_state(struct viewer_conns *set, struct state_in *in,
+    struct account *conns, const struct live_notifier *notifier,
+    unsigned *taken, unsigned *closed)
+{
+	const enum status st = state_get(in, &viewer_conns_state, set);
+
+	while (st == OK && state_get_bool(in))
+		++*(get_one(set, in, conns, notifier) == OK ? taken : closed);
+	return state_in_status(in);
+}
+
+void
+viewer_conns_begin(struct viewer_conns *set)
+{
+	viewer_conns_serve_events(set);
+	viewer_conns_wake(set, NULL);
 }
