@@ -19,6 +19,7 @@
 #include "common/publish.h"
 #include "common/ref.h"
 #include "common/relpath.h"
+#include "common/state.h"
 #include "store/dir.h"
 #include "store/stored.h"
 
@@ -379,4 +380,219 @@ folder_is_gone(const struct folder *f)
 	if (st == OK)
 		close(fd);
 	return st == E_NOENT;
+}
+
+static const struct state_member base_members[] = {
+	STATE_DROP(struct folder_base, ref), STATE_CODE(struct folder_base, fd),
+	STATE_DROP(struct folder_base, used), /* by the session's directory */
+};
+static STATE_TABLE(base_state, struct folder_base, base_members);
+
+static const struct state_member place_members[] = {
+	STATE_DROP(struct folder_place, ref),
+	STATE_CODE(struct folder_place, base),
+	STATE_CODE(struct folder_place, name),
+	STATE_DROP(struct folder_place, moves), /* none is in progress */
+	STATE_PUBLISHED(struct folder_place, is_deleted),
+	STATE_DROP(struct folder_place, readers),
+	STATE_DROP(struct folder_place, next),
+};
+static STATE_TABLE(place_state, struct folder_place, place_members);
+
+static const struct state_member identity_members[] = {
+	STATE_KEEP(struct dir_id, device),
+	STATE_KEEP(struct dir_id, ino),
+	STATE_KEEP(struct dir_id, born),
+};
+static STATE_TABLE(identity_state, struct dir_id, identity_members);
+
+static const struct state_member members[] = {
+	STATE_DROP(struct folder, ref),
+	STATE_CODE(struct folder, place),
+	STATE_STRUCT(struct folder, identity, identity_state),
+	STATE_TAIL(struct folder, path),
+};
+static STATE_TABLE(folder_state, struct folder, members);
+
+static void
+put_base(void *b)
+{
+	folder_base_put(b);
+}
+
+static void
+put_place(void *p)
+{
+	folder_place_put(p);
+}
+
+static void
+put_folder(void *f)
+{
+	folder_put(f);
+}
+
+int
+folder_base_fd(const struct folder_base *b)
+{
+	return b->fd;
+}
+
+void
+folder_base_put_state(struct state_out *o, struct folder_base *b)
+{
+	if (!state_put_object(o, b))
+		return;
+	state_put(o, &base_state, b);
+	state_put_fd(o, b->fd);
+}
+
+enum status
+folder_dir_get_state(int *out, struct state_in *in)
+{
+	const int fd = state_get_fd(in);
+	enum status st = E_MALFORMED;
+	struct stat sb;
+
+	*out = -1;
+	if (fd < 0)
+		return E_MALFORMED;
+	if (fstat(fd, &sb) == 0 && S_ISDIR(sb.st_mode))
+		st = fds_take(FDS_SESSIONS) ? OK : E_LIMIT;
+	if (st == OK)
+		*out = fd;
+	else
+		close(fd);
+	return st;
+}
+
+enum status
+folder_base_get_state(struct folder_base **out, struct state_in *in)
+{
+	uint32_t number;
+	enum status st;
+	void *b;
+	int fd;
+
+	*out = NULL;
+	if (state_get_object(in, &base_state, &b, &number)) {
+		*out = b;
+		if (b != NULL)
+			ref_get(&(*out)->ref);
+		return state_in_status(in);
+	}
+	st = state_get(in, &base_state, &(struct folder_base){ .fd = -1 });
+	if (st == OK)
+		st = folder_dir_get_state(&fd, in);
+	if (st != OK)
+		return st;
+	st = folder_base_create(out, fd);
+	if (st != OK) {
+		folder_dir_close(fd);
+		return st;
+	}
+	ref_get(&(*out)->ref);
+	state_made_shared(in, number, &base_state, *out, put_base);
+	return OK;
+}
+
+void
+folder_place_put_state(struct state_out *o, struct folder_place *p)
+{
+	const struct name *name;
+
+	if (!state_put_object(o, p))
+		return;
+	folder_base_put_state(o, p->base);
+	name = published_pointer(&p->name);
+	state_put_text(o, name->s);
+	state_put(o, &place_state, p);
+}
+
+enum status
+folder_place_get_state(struct folder_place **out, struct state_in *in)
+{
+	struct folder_base *base;
+	const char *name;
+	uint32_t number;
+	enum status st;
+	void *p;
+
+	*out = NULL;
+	if (state_get_object(in, &place_state, &p, &number)) {
+		*out = p;
+		if (p != NULL)
+			ref_get(&(*out)->ref);
+		return state_in_status(in);
+	}
+	st = folder_base_get_state(&base, in);
+	if (st != OK)
+		return st;
+	name = state_get_text(in);
+	if (base == NULL || name == NULL || strlen(name) >= FOLDER_NAME_MAX)
+		st = E_MALFORMED;
+	if (st == OK)
+		st = folder_place_create(out, base, name);
+	folder_base_put(base);
+	if (st == OK)
+		st = state_get(in, &place_state, *out);
+	if (st != OK) {
+		folder_place_put(*out);
+		*out = NULL;
+		return st;
+	}
+	ref_get(&(*out)->ref);
+	state_made_shared(in, number, &place_state, *out, put_place);
+	return OK;
+}
+
+void
+folder_put_state(struct state_out *o, struct folder *f)
+{
+	if (!state_put_object(o, f))
+		return;
+	folder_place_put_state(o, f->place);
+	state_put_text(o, f->path);
+	state_put(o, &folder_state, f);
+}
+
+enum status
+folder_get_state(struct folder **out, struct state_in *in)
+{
+	struct folder_place *place;
+	struct folder *f = NULL;
+	const char *path;
+	uint32_t number;
+	enum status st;
+	void *found;
+
+	*out = NULL;
+	if (state_get_object(in, &folder_state, &found, &number)) {
+		if (found != NULL)
+			*out = folder_get(found);
+		return state_in_status(in);
+	}
+	st = folder_place_get_state(&place, in);
+	if (st != OK)
+		return st;
+	path = state_get_text(in);
+	if (place == NULL || path == NULL || strlen(path) >= RELPATH_MAX)
+		st = E_MALFORMED;
+	if (st == OK)
+		f = calloc(1, sizeof(*f) + strlen(path) + 1);
+	if (st == OK && f == NULL)
+		st = E_NOMEM;
+	if (st == OK)
+		st = state_get(in, &folder_state, f);
+	if (st != OK) {
+		folder_place_put(place);
+		free(f);
+		return st;
+	}
+	ref_init(&f->ref);
+	f->place = place;
+	memcpy(f->path, path, strlen(path) + 1);
+	state_made_shared(in, number, &folder_state, folder_get(f), put_folder);
+	*out = f;
+	return OK;
 }

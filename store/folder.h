@@ -18,6 +18,8 @@
 struct folder;
 struct folder_base;
 struct folder_place;
+struct state_in;
+struct state_out;
 struct stored_dir;
 
 /* A directory that stays open with its session: its descriptor counts in the
@@ -76,5 +78,23 @@ void folder_begin_reading(const struct folder *f);
 void folder_end_reading(const struct folder *f);
 /* Has the folder been deleted? */
 bool folder_is_gone(const struct folder *f);
+
+/*
+ * A restart (common/state.h): inline, or a number. *OUT is a reference; NULL:
+ * there is none. The directory moves as a descriptor; folders are found by name
+ * when a file is opened, as always. folder_base_fd(): borrowed.
+ */
+/* A descriptor of folder_dir_open(). E_MALFORMED, E_LIMIT. */
+enum status folder_dir_get_state(int *out, struct state_in *in) MUST_CHECK;
+void folder_base_put_state(struct state_out *o, struct folder_base *b);
+enum status folder_base_get_state(
+    struct folder_base **out, struct state_in *in) MUST_CHECK;
+int folder_base_fd(const struct folder_base *b);
+void folder_place_put_state(struct state_out *o, struct folder_place *p);
+enum status folder_place_get_state(
+    struct folder_place **out, struct state_in *in) MUST_CHECK;
+void folder_put_state(struct state_out *o, struct folder *f);
+enum status folder_get_state(
+    struct folder **out, struct state_in *in) MUST_CHECK;
 
 #endif

@@ -549,18 +549,30 @@ add_waiting(struct journal *j)
 }
 
 void
-journal_add_file(struct journal *j, struct journal_file *file,
-    struct journal_root *root, const struct dir_id *id, bool is_index)
+journal_add_existing(struct journal *j, struct journal_file *file,
+    struct journal_root *root, const struct dir_id *id, bool is_index,
+    uint64_t length)
 {
 	*file = (struct journal_file){ .root = root,
 		.ino = id->ino,
 		.born = id->born,
-		.is_index = is_index };
+		.is_index = is_index,
+		.length = length };
 	list_init(&file->node);
 	list_init(&file->mark_node);
 	list_append(&j->files, &file->node);
 	j->n_files++;
+	/* The entry has the length from the beginning: recovery would cut the
+	 * file. */
 	add_waiting(j);
+	mark(j, file);
+}
+
+void
+journal_add_file(struct journal *j, struct journal_file *file,
+    struct journal_root *root, const struct dir_id *id, bool is_index)
+{
+	journal_add_existing(j, file, root, id, is_index, 0);
 }
 
 void

@@ -129,6 +129,11 @@ struct journal_file {
 /* ROOT is borrowed until the entry is removed. */
 void journal_add_file(struct journal *j, struct journal_file *file,
     struct journal_root *root, const struct dir_id *id, bool is_index);
+/* The same for a file of the process before, of which the first LENGTH bytes
+ * are complete, and synced if packets are. */
+void journal_add_existing(struct journal *j, struct journal_file *file,
+    struct journal_root *root, const struct dir_id *id, bool is_index,
+    uint64_t length);
 /* The first LENGTH bytes are complete; 0 after journal_add_file(). */
 void journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length);

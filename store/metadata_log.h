@@ -44,6 +44,12 @@ void metadata_log_append(
     struct metadata_log *log, const void *p, uint64_t n, uint32_t padding);
 void metadata_log_end(struct metadata_log *log);
 
+/* A restart (common/state.h): inline, or a number. *OUT is a reference; NULL:
+ * there is none. */
+void metadata_log_put_state(struct state_out *o, struct metadata_log *log);
+enum status metadata_log_get_state(
+    struct metadata_log **out, struct state_in *in) MUST_CHECK;
+
 /* What readers may use. */
 struct metadata_view {
 	uint64_t length;       /* readable bytes */
@@ -55,11 +61,5 @@ struct metadata_view {
 uint64_t metadata_log_length(const struct metadata_log *log);
 void metadata_log_look(
     const struct metadata_log *log, struct metadata_view *view);
-
-/* An object that is shared; NULL is fine. *OUT is a new reference. E_MALFORMED,
- * E_NOMEM. */
-void metadata_log_put_state(struct state_out *o, struct metadata_log *log);
-enum status metadata_log_get_state(
-    struct metadata_log **out, struct state_in *in) MUST_CHECK;
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/state.h"
+
 /* Structs kept for reuse: the number in flight with 16 busy streams. */
 #define PACKETS_KEPT 256
 /* The largest first block of a packet, whatever size its header names, unless
@@ -162,4 +164,76 @@ packet_copy(
 		done += space;
 	}
 	return done;
+}
+
+static const struct state_member record_members[] = {
+	STATE_KEEP(struct index_record, offset),
+	STATE_KEEP(struct index_record, packet_size),
+	STATE_KEEP(struct index_record, content_size),
+	STATE_KEEP(struct index_record, timestamp_begin),
+	STATE_KEEP(struct index_record, timestamp_end),
+	STATE_KEEP(struct index_record, events_discarded),
+	STATE_KEEP(struct index_record, ctf_stream),
+	STATE_KEEP(struct index_record, ctf_instance),
+	STATE_KEEP(struct index_record, packet_seq_num),
+};
+static STATE_TABLE(record_state, struct index_record, record_members);
+
+static const struct state_member members[] = {
+	STATE_DROP(struct packet, node),
+	STATE_DROP(struct packet, next),
+	STATE_KEEP(struct packet, net_seq),
+	STATE_KEEP(struct packet, size),
+	STATE_KEEP(struct packet, padding),
+	STATE_DROP(struct packet, received), /* by its bytes */
+	STATE_KEEP(struct packet, trusted),
+	STATE_KEEP(struct packet, since),
+	STATE_KEEP(struct packet, has_data),
+	STATE_KEEP(struct packet, has_record),
+	STATE_CODE(struct packet, blocks),
+	STATE_CODE(struct packet, last),
+	STATE_STRUCT(struct packet, rec, record_state),
+};
+static STATE_TABLE(packet_state, struct packet, members);
+
+void
+packet_put_state(struct state_out *o, const struct packet *p)
+{
+	state_put_bool(o, p != NULL);
+	if (p == NULL)
+		return;
+	state_put(o, &packet_state, p);
+	state_put_u32(o, p->received);
+	for (const struct slab_block *b = p->blocks; b != NULL; b = b->next)
+		buf_bytes(&o->buf, b->mem, b->used);
+}
+
+enum status
+packet_get_state(
+    struct packet **out, struct state_in *in, struct packet_pool *pool)
+{
+	const uint8_t *bytes;
+	struct packet *p;
+	uint32_t n;
+	enum status st;
+
+	*out = NULL;
+	if (!state_get_bool(in))
+		return state_in_status(in);
+	p = packet_create(pool, 0);
+	if (p == NULL)
+		return E_NOMEM;
+	st = state_get(in, &packet_state, p);
+	n = state_get_u32(in, p->size);
+	bytes = reader_take(&in->r, n);
+	if (st == OK && (bytes == NULL || p->has_data != (n == p->size)))
+		st = E_MALFORMED;
+	if (st == OK && packet_copy(pool, p, bytes, n) != n)
+		st = E_NOMEM;
+	if (st != OK) {
+		packet_destroy(pool, p);
+		return st;
+	}
+	*out = p;
+	return OK;
 }

@@ -24,6 +24,7 @@
 
 #include "common/publish.h"
 #include "common/ref.h"
+#include "common/state.h"
 #include "store/folder.h"
 
 /* Records kept in memory per stream (640 bytes), once a viewer has asked for
@@ -332,4 +333,128 @@ packet_log_place(
 	}
 	rcu_read_unlock();
 	return st;
+}
+
+static const struct state_member file_members[] = {
+	STATE_DROP(struct log_file, rcu),
+	STATE_DROP(struct log_file, older),
+	STATE_DROP(struct log_file, newer),
+	STATE_KEEP(struct log_file, first),
+	STATE_KEEP(struct log_file, number),
+	STATE_CODE(struct log_file, folder),
+	STATE_KEEP(struct log_file, chunk),
+};
+static STATE_TABLE(file_state, struct log_file, file_members);
+
+static const struct state_member members[] = {
+	STATE_DROP(struct packet_log, ref),
+	STATE_PUBLISHED(struct packet_log, start),
+	STATE_PUBLISHED(struct packet_log, count),
+	STATE_PUBLISHED(struct packet_log, has_beacon),
+	STATE_PUBLISHED(struct packet_log, beacon),
+	STATE_PUBLISHED(struct packet_log, has_ctf_stream),
+	STATE_PUBLISHED(struct packet_log, ctf_stream),
+	STATE_PUBLISHED(struct packet_log, is_ended),
+	STATE_DROP(struct packet_log, waiters), /* they ask again */
+	STATE_DROP(struct packet_log, is_read),
+	STATE_DROP(struct packet_log, recent), /* in the index file, too */
+	STATE_DROP(struct packet_log, has_recent),
+	STATE_CODE(struct packet_log, newest),
+	STATE_CODE(struct packet_log, oldest),
+	STATE_CODE(struct packet_log, n_files),
+	STATE_KEEP(struct packet_log, last_time),
+	STATE_CODE(struct packet_log, minor),
+	STATE_CODE(struct packet_log, is_numbered),
+	STATE_TAIL(struct packet_log, channel),
+};
+static STATE_TABLE(packet_log_state, struct packet_log, members);
+
+void
+packet_log_put_state(struct state_out *o, struct packet_log *log)
+{
+	if (!state_put_object(o, log))
+		return;
+	state_put_text(o, log->channel);
+	state_put_bool(o, log->is_numbered);
+	state_put_u32(o, log->minor);
+	state_put(o, &packet_log_state, log);
+	state_put_u64(o, log->n_files);
+	for (const struct log_file *f = log->oldest; f != NULL; f = f->newer) {
+		state_put(o, &file_state, f);
+		folder_put_state(o, f->folder);
+	}
+}
+
+static void
+put_log(void *log)
+{
+	packet_log_put(log);
+}
+
+static enum status
+get_files(struct packet_log *log, struct state_in *in)
+{
+	uint64_t n = state_get_u64(in), last = 0, first;
+	struct folder *folder;
+	struct log_file *f;
+	enum status st = state_in_status(in);
+
+	for (; n > 0 && st == OK; n--) {
+		struct log_file as = { .first = 0 };
+
+		st = state_get(in, &file_state, &as);
+		if (st == OK)
+			st = folder_get_state(&folder, in);
+		if (st != OK)
+			return st;
+		if (folder == NULL || as.first < last ||
+		    as.first > published(&log->count)) {
+			folder_put(folder);
+			return E_MALFORMED;
+		}
+		st = packet_log_file_create(&f, folder, as.number, as.chunk);
+		folder_put(folder);
+		if (st != OK)
+			return st;
+		first = last = as.first;
+		packet_log_add_file(log, f);
+		f->first = first;
+	}
+	return st;
+}
+
+enum status
+packet_log_get_state(struct packet_log **out, struct state_in *in)
+{
+	const char *channel;
+	bool is_numbered;
+	unsigned minor;
+	uint32_t number;
+	enum status st;
+	void *found;
+
+	*out = NULL;
+	if (state_get_object(in, &packet_log_state, &found, &number)) {
+		if (found != NULL)
+			*out = packet_log_get(found);
+		return state_in_status(in);
+	}
+	channel = state_get_text(in);
+	is_numbered = state_get_bool(in);
+	minor = state_get_u32(in, 1);
+	if (channel == NULL || in->r.bad)
+		return E_MALFORMED;
+	st = packet_log_create(out, channel, is_numbered, minor);
+	if (st == OK)
+		st = state_get(in, &packet_log_state, *out);
+	if (st == OK)
+		st = get_files(*out, in);
+	if (st != OK) {
+		packet_log_put(*out);
+		*out = NULL;
+		return st;
+	}
+	state_made_shared(
+	    in, number, &packet_log_state, packet_log_get(*out), put_log);
+	return OK;
 }

@@ -110,6 +110,12 @@ void packet_log_beacon(
 void packet_log_no_beacon(struct packet_log *log, uint64_t ctf_stream);
 void packet_log_end(struct packet_log *log);
 
+/* A restart (common/state.h): inline, or a number. *OUT is a reference; NULL:
+ * there is none. Records are read from the files again. */
+void packet_log_put_state(struct state_out *o, struct packet_log *log);
+enum status packet_log_get_state(
+    struct packet_log **out, struct state_in *in) MUST_CHECK;
+
 /* Any thread. put(NULL) is a no-op. */
 struct packet_log *packet_log_get(struct packet_log *log);
 void packet_log_put(struct packet_log *log);
@@ -125,11 +131,5 @@ bool packet_log_recent(
 /* The file that holds POS. E_NOENT: POS is below the start now. */
 enum status packet_log_place(const struct packet_log *log, uint64_t pos,
     struct log_place *out) MUST_CHECK;
-
-/* An object that is shared; NULL is fine. *OUT is a new reference. E_MALFORMED,
- * E_NOMEM. */
-void packet_log_put_state(struct state_out *o, struct packet_log *log);
-enum status packet_log_get_state(
-    struct packet_log **out, struct state_in *in) MUST_CHECK;
 
 #endif

@@ -2,9 +2,6 @@
 /* Bodies of contracts for a restart that are not written yet: each fails. */
 #include "common/state.h"
 #include "store/chunk.h"
-#include "store/metadata_log.h"
-#include "store/packet.h"
-#include "store/packet_log.h"
 #include "store/session_dir.h"
 #include "store/tracefile.h"
 
@@ -21,8 +18,6 @@
 		return E_MALFORMED;                        \
 	}
 
-LACKS(packet, const struct packet *, struct packet **out, struct state_in *in,
-    struct packet_pool *pool)
 LACKS(session_dir, struct session_dir *, struct session_dir **out,
     struct state_in *in, struct store *store)
 LACKS(chunk, const struct chunk *, struct chunk **out, struct state_in *in,
@@ -31,10 +26,6 @@ LACKS(chunk, const struct chunk *, struct chunk **out, struct state_in *in,
 LACKS(tracefile, const struct tracefile *, struct tracefile **out,
     struct state_in *in, struct store *store, struct chunk *chunk,
     struct chunk_family *family)
-LACKS(packet_log, struct packet_log *, struct packet_log **out,
-    struct state_in *in)
-LACKS(metadata_log, struct metadata_log *, struct metadata_log **out,
-    struct state_in *in)
 
 void
 chunk_put_family(struct state_out *o, const struct chunk_family *f)

@@ -8,7 +8,6 @@
 #include "common/state.h"
 #include "store/metadata_log.h"
 #include "store/packet_log.h"
-#include "store/state_stub.h"
 
 static size_t
 seats_size(unsigned n_workers)

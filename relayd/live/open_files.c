@@ -16,7 +16,6 @@
 #include "store/folder.h"
 #include "ctf/index.h"
 #include "store/packet_log.h"
-#include "store/state_stub.h"
 
 void
 open_files_init(struct open_files *files)
