@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "relayd/net/conn.h"
 #include "relayd/record/control.h"
 #include "relayd/net/admission.h"
@@ -222,7 +223,7 @@ static const enum store_sync sync_of[] = {
 };
 
 enum status
-acceptor_start(struct acceptor *a, const struct acceptor_disk *disk)
+acceptor_prepare(struct acceptor *a, const struct acceptor_disk *disk)
 {
 	const struct options *o = a->options;
 	struct store_config store = {
@@ -275,11 +276,168 @@ acceptor_start(struct acceptor *a, const struct acceptor_disk *disk)
 		shard.worker = a->n_workers;
 		config.udp_fd = a->udp_fds[a->n_workers];
 		a->udp_fds[a->n_workers] = -1;
-		st = worker_start(&a->workers[a->n_workers], &config);
+		st = worker_create(&a->workers[a->n_workers], &config);
 		if (st != OK)
 			break;
 	}
-	return st == OK ? live_pool_run(a->live_pool) : st;
+	return st;
+}
+
+enum status
+acceptor_start(struct acceptor *a)
+{
+	enum status st = live_pool_run(a->live_pool);
+
+	a->loop.is_stopping = false;
+	for (unsigned i = 0; i < a->n_workers && st == OK; i++)
+		st = worker_run(a->workers[i]);
+	/* Connections that were restored are served at once. */
+	loop_wake(&a->loop);
+	return st;
+}
+
+void
+acceptor_pause(struct acceptor *a)
+{
+	a->loop.is_stopping = true;
+}
+
+enum status
+acceptor_freeze(struct acceptor *a)
+{
+	enum status st = workers_freeze(a->workers, a->n_workers);
+
+	if (st == OK)
+		st = live_pool_freeze(a->live_pool);
+	return st;
+}
+
+static const struct state_member members[] = {
+	STATE_DROP(struct acceptor, options),
+	STATE_DROP(struct acceptor, descriptors),
+	STATE_DROP(struct acceptor, loop),
+	STATE_CODE(struct acceptor, conns),
+	STATE_DROP(struct acceptor, control_config),
+	STATE_DROP(struct acceptor, memory), /* counted again */
+	STATE_DROP(struct acceptor, underway),
+	STATE_PUBLISHED(struct acceptor, session_ids),
+	STATE_CODE(struct acceptor, udp_fds), /* of the workers */
+	STATE_DROP(struct acceptor, ports),
+	STATE_CODE(struct acceptor, placement), /* with each session */
+	STATE_CODE(struct acceptor, workers),
+	STATE_DROP(struct acceptor, n_workers),
+	STATE_DROP(struct acceptor, control),
+	STATE_DROP(struct acceptor, data),
+	STATE_DROP(struct acceptor, live),
+	STATE_CODE(struct acceptor, live_pool),
+	STATE_DROP(struct acceptor, sigterm),
+	STATE_DROP(struct acceptor, sigint),
+};
+static STATE_TABLE(acceptor_state, struct acceptor, members);
+
+void
+acceptor_put_state(struct state_out *o, struct acceptor *a)
+{
+	size_t part;
+
+	state_put_u32(o, a->n_workers);
+	state_put_u32(o, a->ports.udp);
+	for (unsigned i = 0; i < a->n_workers; i++)
+		state_put_fd(o, worker_udp_fd(a->workers[i]));
+	state_put(o, &acceptor_state, a);
+	live_pool_put_ids(o, a->live_pool);
+	for (unsigned i = 0; i < a->n_workers; i++) {
+		part = state_begin(o);
+		worker_put_state(o, a->workers[i]);
+		state_end(o, part);
+	}
+	conns_put_state(o, &a->conns);
+	live_pool_put_state(o, a->live_pool);
+}
+
+unsigned
+acceptor_sessions(const struct acceptor *a)
+{
+	return placement_sessions(a->placement);
+}
+
+void
+acceptor_leave_files(struct acceptor *a)
+{
+	for (unsigned i = 0; i < a->n_workers; i++)
+		worker_leave_files(a->workers[i]);
+}
+
+unsigned
+acceptor_listeners(const struct acceptor *a, int *out, unsigned most)
+{
+	const struct listener *const all[] = { a->control, a->data, a->live };
+	unsigned n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(all) && n < most; i++)
+		out[n++] = listener_fd(all[i]);
+	return n;
+}
+
+enum status
+acceptor_get_udp(struct acceptor_udp *out, struct state_in *in)
+{
+	out->n_workers = state_get_u32(in, WORKERS_MAX);
+	out->port = (uint16_t)state_get_u32(in, UINT16_MAX);
+	for (unsigned i = 0; i < out->n_workers; i++)
+		out->fds[i] = state_get_fd(in);
+	return state_in_status(in);
+}
+
+struct restoring {
+	struct acceptor *acceptor;
+	struct acceptor_moved *moved;
+};
+
+static void
+placed(const struct placement_key *key, void *arg)
+{
+	const struct restoring *r = arg;
+
+	/* Without memory the worker seems to have fewer sessions. */
+	(void)!placement_restore(r->acceptor->placement, key);
+	r->moved->sessions++;
+}
+
+static void
+came(struct conn *c, void *arg)
+{
+	((struct restoring *)arg)->moved->conns++;
+}
+
+enum status
+acceptor_get_state(struct acceptor *a, struct state_in *in, unsigned n_workers,
+    struct acceptor_moved *moved)
+{
+	struct restoring r = { a, moved };
+	enum status st = state_get(in, &acceptor_state, a);
+	struct reader rest;
+
+	*moved = (struct acceptor_moved){ 0 };
+	if (st == OK)
+		st = live_pool_get_ids(a->live_pool, in);
+	for (unsigned i = 0; i < n_workers && st == OK; i++) {
+		rest = state_part(in);
+		st = i < a->n_workers
+			 ? worker_get_state(a->workers[i], in, placed, &r)
+			 : E_LIMIT;
+		state_part_end(in, &rest);
+		if (st == OK)
+			moved->conns += worker_conns(a->workers[i]);
+	}
+	if (st == OK)
+		st = conns_get_state(&a->conns, in, came, &r);
+	live_pool_drain(a->live_pool);
+	if (st == OK)
+		st = live_pool_get_state(
+		    a->live_pool, in, &moved->viewers, &moved->closed_viewers);
+	admission_session_gone(placement_sessions(a->placement));
+	return st;
 }
 
 static enum status
@@ -314,8 +472,27 @@ listen_all(struct acceptor *a)
 	return st;
 }
 
+/* The sockets keep their places in the group, and what they have received. */
+static void
+take_sockets(struct acceptor *a, struct acceptor_udp *take_udp)
+{
+	const struct options *o = a->options;
+	const uint16_t wanted = o->has_udp_port ? o->udp_port : o->data.port;
+	const bool is_same = o->has_udp &&
+			     (wanted == 0 || wanted == take_udp->port);
+
+	for (unsigned i = 0; i < take_udp->n_workers; i++) {
+		if (is_same && i < o->workers)
+			a->udp_fds[i] = take_udp->fds[i];
+		else if (take_udp->fds[i] >= 0)
+			close(take_udp->fds[i]);
+		take_udp->fds[i] = -1;
+	}
+}
+
 enum status
-acceptor_create(struct acceptor **out, struct options *o)
+acceptor_create(
+    struct acceptor **out, struct options *o, struct acceptor_udp *take_udp)
 {
 	struct acceptor *a = calloc(1, sizeof(*a));
 	enum status st;
@@ -331,6 +508,7 @@ acceptor_create(struct acceptor **out, struct options *o)
 	for (unsigned i = 0; i < WORKERS_MAX; i++)
 		a->udp_fds[i] = -1;
 	list_init(&a->conns.conns);
+	take_sockets(a, take_udp);
 	a->workers = calloc(o->workers, sizeof(a->workers[0]));
 	st = a->workers == NULL ? E_NOMEM
 				: descriptors_divide(&a->descriptors, o);

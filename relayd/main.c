@@ -18,6 +18,7 @@
 #include "relayd/net/service.h"
 #include "relayd/net/threads.h"
 #include "relayd/acceptor.h"
+#include "relayd/handover.h"
 #include "relayd/process/rundir.h"
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
@@ -50,6 +51,9 @@ struct relay {
 	struct retention_thread *retention;
 	struct http *http;
 	struct threads threads;
+	struct handover handover;
+	uint64_t cut;  /* sessions that the last end of the relay has cut */
+	bool is_given; /* another process goes on with the sessions */
 };
 
 /* Restricts the calling thread to what serving needs. */
@@ -139,21 +143,39 @@ make_http(struct relay *r, const struct daemon_ports *ports)
 static enum status
 start_threads(struct relay *r)
 {
-	const struct sync_when *sync = &r->options.sync;
 	enum status st = OK;
 
-	if (sync->mode == SYNC_TIME)
-		st = syncer_start(
-		    &r->disk.syncer, r->disk.base_fd, sync->time_ns);
+	if (r->disk.syncer != NULL)
+		st = syncer_start(r->disk.syncer);
 	if (st == OK)
 		st = retention_thread_start(r->retention);
 	if (st == OK)
-		st = acceptor_start(r->acceptor, &r->disk);
+		st = acceptor_start(r->acceptor);
 	if (st != OK)
 		return st;
 	acceptor_threads(r->acceptor, &r->threads);
 	return http_start(
 	    r->http, &r->threads, retention_thread_loop(r->retention));
+}
+
+/* Until a signal ends the relay, or another process takes over. */
+static enum status
+run_until_end(struct relay *r)
+{
+	enum status st;
+
+	for (;;) {
+		acceptor_run(r->acceptor);
+		st = handover_give(&r->handover, r->acceptor);
+		if (st != E_LATER)
+			break;
+		st = acceptor_start(r->acceptor);
+		if (st != OK)
+			return st;
+	}
+	r->is_given = st == OK;
+	(void)systemd_notify("STOPPING=1\n");
+	return OK;
 }
 
 static enum status
@@ -194,6 +216,8 @@ serve(struct relay *r)
 		recover(r);
 		st = daemon_write(d, &ports);
 	}
+	if (st == OK)
+		handover_prepare(&r->handover, r->acceptor, o, r->disk.base_fd);
 	if (st == OK) {
 		log_open_journal();
 		give_up_rights(&r->sandbox);
@@ -204,8 +228,8 @@ serve(struct relay *r)
 	if (st == OK) {
 		daemon_ready(d, &ports);
 		http_serving(r->http);
-		acceptor_run(r->acceptor);
-		(void)systemd_notify("STOPPING=1\n");
+		handover_done(&r->handover);
+		st = run_until_end(r);
 	}
 	http_drain(r->http);
 	service_destroy(service);
@@ -230,7 +254,7 @@ set_sandbox(struct relay *r)
 		.output_fd = r->disk.base_fd,
 		.removes = { d->files[FILE_CONTROL].path,
 		    d->files[FILE_PID].path, d->health_path, o->http_path,
-		    d->admin_path },
+		    d->admin_path, r->handover.path },
 		.config_dir = options_config_dir(),
 		.config = o->config,
 		.log_file = o->log_file,
@@ -238,11 +262,58 @@ set_sandbox(struct relay *r)
 	};
 }
 
+/* Everything that can fail before this process serves, and the sessions of the
+ * process before. */
+static enum status
+prepare(struct relay *r)
+{
+	struct options *o = &r->options;
+	enum status st;
+
+	st = handover_begin(&r->handover, o, r->disk.base_fd);
+	if (st == OK)
+		st = acceptor_create(&r->acceptor, o, &r->handover.udp);
+	if (st == OK)
+		st = dir_registry_create(&r->disk.registry);
+	if (st == OK)
+		st = retention_thread_create(
+		    &r->retention, r->disk.registry, o);
+	if (st == OK && o->sync.mode == SYNC_TIME)
+		st = syncer_create(
+		    &r->disk.syncer, r->disk.base_fd, o->sync.time_ns);
+	if (st != OK)
+		return st;
+	r->disk.stored = retention_thread_notifier(r->retention);
+	st = acceptor_prepare(r->acceptor, &r->disk);
+	if (st != OK)
+		return st;
+	st = handover_restore(&r->handover, r->acceptor);
+	/* They belong to the process that goes on. */
+	r->is_given = st != OK;
+	return st;
+}
+
+/* Sessions that the last end of the relay has cut. */
+static void
+report_cut(struct relay *r)
+{
+	r->cut = open_sessions_take(&r->sessions, r->options.run_dir);
+	if (r->handover.moved.sessions > 0)
+		r->cut = 0;
+	if (r->cut == 0)
+		return;
+	stats_add(stats_main(), STAT_sessions_cut, r->cut);
+	log_warn("sessions cut when the relay last ended: %" PRIu64
+		 "; their tracers did not notice, and nothing is "
+		 "recorded until the sessions are destroyed and "
+		 "created again",
+	    r->cut);
+}
+
 static enum status
 run(struct relay *r)
 {
 	struct options *o = &r->options;
-	uint64_t cut;
 	enum status st;
 
 	st = daemon_start(&r->daemon, o);
@@ -252,42 +323,35 @@ run(struct relay *r)
 	if (r->disk.base_fd < 0)
 		return E_IO;
 	set_sandbox(r);
-	cut = open_sessions_take(&r->sessions, o->run_dir);
-	st = acceptor_create(&r->acceptor, o);
-	if (st == OK)
-		st = dir_registry_create(&r->disk.registry);
-	if (st == OK)
-		st = retention_thread_create(
-		    &r->retention, r->disk.registry, o);
-	if (st == OK && cut > 0) {
-		stats_add(stats_main(), STAT_sessions_cut, cut);
-		log_warn("sessions cut when the relay last ended: %" PRIu64
-			 "; their tracers did not notice, and nothing is "
-			 "recorded until the sessions are destroyed and "
-			 "created again",
-		    cut);
-	}
+	r->sessions.fd = -1;
+	st = prepare(r);
 	if (st == OK) {
-		r->disk.stored = retention_thread_notifier(r->retention);
+		report_cut(r);
 		st = serve(r);
 	}
-	acceptor_destroy(r->acceptor);
+	if (!r->is_given)
+		acceptor_destroy(r->acceptor);
+	else if (r->acceptor != NULL)
+		acceptor_leave_files(r->acceptor);
 	/* After a failed start, the next one still reports the cut sessions. */
 	if (st == OK)
-		cut = stats_sum(STAT_ended_stop);
-	if (st == OK && cut > 0)
+		r->cut = r->is_given ? acceptor_sessions(r->acceptor)
+				     : stats_sum(STAT_ended_stop);
+	if (st == OK && r->cut > 0 && !r->is_given)
 		log_warn("sessions cut by this stop: %" PRIu64
 			 "; their tracers do not notice, so destroy and create "
 			 "these sessions again",
-		    cut);
-	open_sessions_end(&r->sessions, cut);
+		    r->cut);
+	open_sessions_end(&r->sessions, r->cut);
 	/* Before HTTP, which it informs of deletions; after the workers, whose
 	 * last notes it stores. */
 	retention_thread_stop(r->retention);
 	http_destroy(r->http);
 	syncer_stop(r->disk.syncer);
 	recovery_stop(r->recovery);
-	dir_registry_destroy(r->disk.registry);
+	if (!r->is_given)
+		dir_registry_destroy(r->disk.registry);
+	handover_end(&r->handover);
 	close(r->disk.base_fd);
 	return st;
 }
@@ -339,7 +403,8 @@ main(int argc, char **argv)
 	if (start_log(o) != OK)
 		return EXIT_FAILURE;
 	reload_init(&relay.reload, o, argc, argv, apply, &relay);
-	st = systemd_take_sockets(o);
+	handover_init(&relay.handover);
+	st = systemd_take_sockets(o, &relay.handover.from);
 	if (st == OK)
 		st = run(&relay);
 	daemon_end(&relay.daemon);

@@ -88,13 +88,25 @@ name_by_host(struct placement_key *key)
 }
 
 enum status
-placement_claim(struct placement *p, struct placement_key *key)
+placement_restore(struct placement *p, const struct placement_key *key)
 {
-	struct placed *s = calloc(1, sizeof(*s)), *o;
-	bool has_sibling = false;
+	struct placed *s = calloc(1, sizeof(*s));
 
+	assert(key->worker < p->n_workers);
 	if (s == NULL)
 		return E_NOMEM;
+	s->key = *key;
+	list_append(&p->sessions, &s->node);
+	p->load[key->worker]++;
+	return OK;
+}
+
+enum status
+placement_claim(struct placement *p, struct placement_key *key)
+{
+	bool has_sibling = false;
+	const struct placed *o;
+
 	if (!key->has_peer_id)
 		name_by_host(key);
 	list_each (o, &p->sessions, struct placed, node) {
@@ -103,10 +115,7 @@ placement_claim(struct placement *p, struct placement_key *key)
 			break;
 	}
 	key->worker = has_sibling ? o->key.worker : least_loaded(p);
-	s->key = *key;
-	list_append(&p->sessions, &s->node);
-	p->load[key->worker]++;
-	return OK;
+	return placement_restore(p, key);
 }
 
 void

@@ -21,6 +21,9 @@ void placement_destroy(struct placement *p); /* NULL is fine */
  * tracing session find each other (relayd/record/old_root.h). */
 enum status placement_claim(
     struct placement *p, struct placement_key *key) MUST_CHECK;
+/* Count a session where it is already, after a restart. E_NOMEM. */
+enum status placement_restore(
+    struct placement *p, const struct placement_key *key) MUST_CHECK;
 /* The session that was counted with KEY ended or was refused. */
 void placement_release(struct placement *p, const struct placement_key *key);
 

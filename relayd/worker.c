@@ -9,10 +9,12 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "common/thread.h"
 #include "relayd/net/conn.h"
 #include "relayd/net/questions.h"
 #include "relayd/net/threads.h"
+#include "relayd/process/options.h"
 #include "relayd/record/control.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
@@ -34,6 +36,7 @@ struct worker {
 	pthread_t thread;
 	struct message *stop; /* NULL: sent */
 	bool has_thread;
+	bool is_freezing; /* the thread ends, but nothing is closed */
 	struct loop loop;
 	struct shard *shard;
 	struct conns conns;
@@ -70,6 +73,8 @@ on_message(struct message *m, void *arg)
 
 	if (m->kind == MESSAGE_STOP)
 		w->loop.is_stopping = true;
+	else if (m->kind == MESSAGE_FREEZE)
+		w->is_freezing = true;
 	else if (m->kind == MESSAGE_ADOPT && w->conns.scratch != NULL)
 		conn_attach(m->conn, &w->conns);
 	else if (m->kind == MESSAGE_DATAGRAM)
@@ -183,17 +188,9 @@ log_figures(const struct worker *w)
 		log_info("worker %u:%s", sh->config.worker, udp);
 }
 
-static void *
-run(void *arg)
+static void
+stop(struct worker *w)
 {
-	struct worker *w = arg;
-
-	shard_take_over(w->shard);
-	rcu_register_thread();
-	while (!w->loop.is_stopping) {
-		loop_run_cycle(&w->loop);
-		end_cycle(w);
-	}
 	store_end(w->shard->store);
 	udp_port_read_all(w->udp);
 	conns_read_all(&w->conns);
@@ -202,6 +199,33 @@ run(void *arg)
 	conns_destroy(&w->conns);
 	cycle_last(w->shard);
 	log_figures(w);
+}
+
+/* The same for a restart: nothing is closed. */
+static void
+settle(struct worker *w)
+{
+	udp_port_read_all(w->udp);
+	conns_read_all(&w->conns);
+	cycle_settle(w->shard);
+	log_figures(w);
+}
+
+static void *
+run(void *arg)
+{
+	struct worker *w = arg;
+
+	shard_take_over(w->shard);
+	rcu_register_thread();
+	while (!w->loop.is_stopping && !w->is_freezing) {
+		loop_run_cycle(&w->loop);
+		end_cycle(w);
+	}
+	if (w->loop.is_stopping)
+		stop(w);
+	else
+		settle(w);
 	rcu_unregister_thread();
 	return NULL;
 }
@@ -220,7 +244,7 @@ worker_free(struct worker *w)
 }
 
 enum status
-worker_start(struct worker **out, const struct worker_config *config)
+worker_create(struct worker **out, const struct worker_config *config)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 	enum status st;
@@ -238,8 +262,6 @@ worker_start(struct worker **out, const struct worker_config *config)
 	if (st == OK)
 		st = shard_create(&w->shard, config->shard, config->store);
 	if (st == OK)
-		w->shard->slice.is_limited = true;
-	if (st == OK)
 		st = conns_init(&w->conns, &w->loop, w->shard, config->control,
 		    config->shard->memory, config->stall_ns);
 	w->conns.session_gone = on_session_gone;
@@ -251,15 +273,48 @@ worker_start(struct worker **out, const struct worker_config *config)
 		    config->acceptor, config->underway);
 	else if (config->udp_fd >= 0)
 		close(config->udp_fd);
-	if (st == OK && thread_start(&w->thread, run, w) != 0)
-		st = E_NOMEM;
 	if (st != OK) {
 		worker_free(w);
 		return st;
 	}
-	w->has_thread = true;
 	*out = w;
 	return OK;
+}
+
+enum status
+worker_run(struct worker *w)
+{
+	shard_limit_slices(w->shard);
+	w->is_freezing = false;
+	w->has_thread = thread_start(&w->thread, run, w) == 0;
+	if (!w->has_thread)
+		return E_NOMEM;
+	/* What was restored, or read at the end, is served at once. */
+	loop_wake(&w->loop);
+	return OK;
+}
+
+int
+worker_udp_fd(const struct worker *w)
+{
+	return w->udp == NULL ? -1 : udp_port_fd(w->udp);
+}
+
+void
+worker_leave_files(struct worker *w)
+{
+	store_leave(w->shard->store);
+}
+
+unsigned
+worker_conns(const struct worker *w)
+{
+	const struct conn *c;
+	unsigned n = 0;
+
+	list_each (c, &w->conns.conns, struct conn, node)
+		n++;
+	return n;
 }
 
 struct loop *
@@ -285,10 +340,165 @@ workers_are_alive(struct worker *const *workers, unsigned n)
 	return all;
 }
 
+/* The thread has got the message to end. W is this thread's then. */
+static void
+end_thread(struct worker *w)
+{
+	pthread_join(w->thread, NULL);
+	w->has_thread = false;
+	shard_take_over(w->shard);
+}
+
+enum status
+workers_freeze(struct worker *const *workers, unsigned n)
+{
+	struct message *freeze[WORKERS_MAX] = { NULL };
+	enum status st = OK;
+
+	for (unsigned i = 0; i < n && st == OK; i++)
+		st = message_create(&freeze[i], MESSAGE_FREEZE);
+	for (unsigned i = 0; i < n; i++)
+		if (st == OK)
+			loop_post(&workers[i]->loop, freeze[i]);
+		else
+			free(freeze[i]);
+	for (unsigned i = 0; i < n && st == OK; i++)
+		end_thread(workers[i]);
+	return st;
+}
+
+static const struct state_member members[] = {
+	STATE_DROP(struct worker, thread),
+	STATE_DROP(struct worker, stop),
+	STATE_DROP(struct worker, has_thread),
+	STATE_DROP(struct worker, is_freezing),
+	STATE_DROP(struct worker, loop),
+	STATE_CODE(struct worker, shard),
+	STATE_CODE(struct worker, conns),
+	STATE_DROP(struct worker, udp), /* acceptor.c: its socket */
+	STATE_DROP(struct worker, underway),
+	STATE_DROP(struct worker, questions), /* of the old HTTP thread */
+	STATE_DROP(struct worker, last_work),
+	STATE_DROP(struct worker, packets_seen),
+	STATE_DROP(struct worker, last_slow_log),
+	STATE_DROP(struct worker, acceptor),
+};
+static STATE_TABLE(worker_state, struct worker, members);
+
+/* Sessions whose control connection is gone are placed, too. */
+static void
+put_ended(struct state_out *o, const struct worker *w)
+{
+	const struct message *gone;
+	const struct session *s;
+
+	list_each (s, &w->shard->sessions, struct session, shard_node) {
+		gone = s->gone.what;
+		if (gone == NULL)
+			continue;
+		state_put_bool(o, true);
+		session_put_name(o, s);
+		state_put(o, &placement_key_state, &gone->key);
+	}
+	state_put_bool(o, false);
+}
+
+void
+worker_put_state(struct state_out *o, struct worker *w)
+{
+	state_put(o, &worker_state, w);
+	shard_put_state(o, w->shard);
+	put_ended(o, w);
+	conns_put_state(o, &w->conns);
+}
+
+struct placed_in {
+	void (*placed)(const struct placement_key *key, void *arg);
+	void *arg;
+};
+
+static void
+came(struct conn *c, void *arg)
+{
+	const struct placed_in *in = arg;
+
+	if (c->gone != NULL)
+		in->placed(&c->gone->key, in->arg);
+}
+
+static enum status
+get_ended(struct worker *w, struct state_in *in, const struct placed_in *placed)
+{
+	enum status st = OK;
+	struct message *gone;
+	struct session *s;
+
+	while (st == OK && state_get_bool(in)) {
+		st = message_create(&gone, MESSAGE_SESSION_GONE);
+		if (st != OK)
+			return st;
+		/* E_MALFORMED if the session alone could not be restored. */
+		if (session_get_name(&s, in) != OK)
+			s = NULL;
+		in->r.bad = false;
+		st = state_get(in, &placement_key_state, &gone->key);
+		gone->key.worker = w->shard->config.worker;
+		if (st != OK || s == NULL || s->gone.call != NULL) {
+			free(gone);
+			continue;
+		}
+		placed->placed(&gone->key, placed->arg);
+		conns_on_session_gone(&w->conns, s, gone);
+	}
+	return st == OK ? state_in_status(in) : st;
+}
+
+/* A session whose control connection could not be restored ends. */
+static enum status
+end_abandoned(struct worker *w)
+{
+	struct idmap controlled = { 0 };
+	struct session *s, *next;
+	const struct conn *c;
+	enum status st = OK;
+
+	list_each (c, &w->conns.conns, struct conn, node) {
+		s = c->control == NULL ? NULL : c->control->session;
+		/* E_EXISTS: two cannot have one session. */
+		if (s != NULL && st == OK)
+			st = idmap_insert(&controlled, s->id, s);
+	}
+	list_each_safe (
+	    s, next, &w->shard->sessions, struct session, shard_node)
+		if (st == OK && !s->is_ended &&
+		    idmap_find(&controlled, s->id) == NULL)
+			session_end(s, true);
+	idmap_free(&controlled);
+	return st;
+}
+
+enum status
+worker_get_state(struct worker *w, struct state_in *in,
+    void (*placed)(const struct placement_key *key, void *arg), void *arg)
+{
+	struct placed_in to = { placed, arg };
+	enum status st = state_get(in, &worker_state, w);
+
+	if (st == OK)
+		st = shard_get_state(w->shard, in);
+	if (st == OK)
+		st = get_ended(w, in, &to);
+	if (st == OK)
+		st = conns_get_state(&w->conns, in, came, &to);
+	if (st == OK)
+		st = end_abandoned(w);
+	return st;
+}
+
 static void
 post_stop(struct worker *w)
 {
-	if (w == NULL || w->stop == NULL)
+	if (w == NULL || w->stop == NULL || !w->has_thread)
 		return;
 	loop_post(&w->loop, w->stop);
 	w->stop = NULL;
@@ -300,8 +510,14 @@ worker_stop(struct worker *w)
 	if (w == NULL)
 		return;
 	post_stop(w);
-	pthread_join(w->thread, NULL);
-	shard_take_over(w->shard);
+	if (w->has_thread) {
+		end_thread(w);
+	} else {
+		/* It was restored, or is frozen. */
+		rcu_register_thread();
+		stop(w);
+		rcu_unregister_thread();
+	}
 	worker_free(w);
 }
 

@@ -94,6 +94,13 @@ remove_journal(struct journal *j)
 }
 
 void
+journal_leave(const struct journal *j)
+{
+	if (j->fd >= 0 && unlinkat(j->base_fd, j->name, 0) != 0)
+		log_errno(LOG_WARN, "journal %s: cannot remove it", j->name);
+}
+
+void
 journal_destroy(struct journal *j)
 {
 	if (j == NULL)
@@ -565,7 +572,8 @@ journal_add_existing(struct journal *j, struct journal_file *file,
 	/* The entry has the length from the beginning: recovery would cut the
 	 * file. */
 	add_waiting(j);
-	mark(j, file);
+	if (length > 0)
+		mark(j, file);
 }
 
 void

@@ -127,6 +127,14 @@ store_end(struct store *s)
 	s->ending_since_ns = clock_now_ns();
 }
 
+void
+store_leave(struct store *s)
+{
+	if (s->config.sync == STORE_SYNC_TIME && syncfs(s->output->fd) != 0)
+		store_sync_failed(s, ".", "");
+	journal_leave(s->output->journal);
+}
+
 bool
 store_is_late_to_sync(const struct store *s)
 {

@@ -94,6 +94,9 @@ uint64_t store_tick(struct store *s);
  * entries of closed files, and sync their file system once before they are
  * removed. */
 void store_end(struct store *s);
+/* Another process goes on with all files: remove the journal. With --sync=TIME
+ * what it said is on the disk first. The store is not used any more. */
+void store_leave(struct store *s);
 /* Has the time for syncs at the end expired? */
 bool store_is_late_to_sync(const struct store *s);
 

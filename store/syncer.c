@@ -81,7 +81,7 @@ close_fds(struct syncer *s)
 }
 
 enum status
-syncer_start(struct syncer **out, int base_fd, uint64_t time_ns)
+syncer_create(struct syncer **out, int base_fd, uint64_t time_ns)
 {
 	struct syncer *s = calloc(1, sizeof(*s));
 
@@ -92,10 +92,8 @@ syncer_start(struct syncer **out, int base_fd, uint64_t time_ns)
 	s->pause_ns = time_ns / ROUNDS;
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
 	s->request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->stop_fd >= 0 && s->request_fd >= 0)
-		errno = thread_start(&s->thread, run_syncer, s);
-	if (s->stop_fd < 0 || s->request_fd < 0 || errno != 0) {
-		log_errno(LOG_ERROR, "--sync: cannot start the thread");
+	if (s->stop_fd < 0 || s->request_fd < 0) {
+		log_errno(LOG_ERROR, "--sync");
 		close_fds(s);
 		free(s);
 		return E_NOMEM;
@@ -104,13 +102,25 @@ syncer_start(struct syncer **out, int base_fd, uint64_t time_ns)
 	return OK;
 }
 
+enum status
+syncer_start(struct syncer *s)
+{
+	errno = thread_start(&s->thread, run_syncer, s);
+	s->has_thread = errno == 0;
+	if (s->has_thread)
+		return OK;
+	log_errno(LOG_ERROR, "--sync: cannot start the thread");
+	return E_NOMEM;
+}
+
 void
 syncer_stop(struct syncer *s)
 {
 	if (s == NULL)
 		return;
 	(void)eventfd_write(s->stop_fd, 1);
-	pthread_join(s->thread, NULL);
+	if (s->has_thread)
+		pthread_join(s->thread, NULL);
 	close_fds(s);
 	free(s);
 }

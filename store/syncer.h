@@ -14,6 +14,7 @@
 #define STORE_SYNCER_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -22,6 +23,7 @@
 
 struct syncer {
 	pthread_t thread;
+	bool has_thread;
 	int base_fd, stop_fd, request_fd; /* eventfds: to end, to sync now */
 	uint64_t pause_ns;		  /* between two rounds */
 	uint64_t last_error_log, errors;
@@ -32,11 +34,12 @@ struct syncer {
 	struct published begun, done, failed;
 };
 
-/* BASE_FD is borrowed. E_NOMEM: also if the thread cannot be started. Logged.
- * */
-enum status syncer_start(
+/* BASE_FD is borrowed. E_NOMEM, logged. */
+enum status syncer_create(
     struct syncer **out, int base_fd, uint64_t time_ns) MUST_CHECK;
-/* Syncs a last time. NULL is fine. */
+/* Start its thread, once. E_NOMEM, logged. */
+enum status syncer_start(struct syncer *s) MUST_CHECK;
+/* Syncs a last time, if the thread was started. NULL is fine. */
 void syncer_stop(struct syncer *s);
 
 /* Request the next round now, or REQUEST_PAUSE_NS after the last one. Any

@@ -24,7 +24,7 @@ conn_port(const struct conn *c)
 }
 
 struct conn *
-conn_create(int take_fd, enum conn_kind kind, const struct sockaddr *address)
+conn_alloc(int take_fd, enum conn_kind kind)
 {
 	const size_t n_write = kind == CONN_CONTROL ? 1 : 0;
 	struct conn *c = calloc(1, sizeof(*c) + n_write * sizeof(struct event));
@@ -39,6 +39,16 @@ conn_create(int take_fd, enum conn_kind kind, const struct sockaddr *address)
 	list_init(&c->node);
 	list_init(&c->unsent_node);
 	list_init(&c->held_node);
+	return c;
+}
+
+struct conn *
+conn_create(int take_fd, enum conn_kind kind, const struct sockaddr *address)
+{
+	struct conn *c = conn_alloc(take_fd, kind);
+
+	if (c == NULL)
+		return NULL;
 	c->peer = peer_name(address);
 	c->host = peer_host(address);
 	if (c->peer == NULL) {
@@ -112,6 +122,13 @@ session_is_gone(void *take_gone, void *arg)
 	set->session_gone(take_gone, set->arg);
 }
 
+void
+conns_on_session_gone(
+    struct conns *set, struct session *s, struct message *take_gone)
+{
+	session_on_gone(s, session_is_gone, take_gone, set);
+}
+
 /* The session, if there is one, notifies the acceptor itself, because it may
  * linger with all its descriptors. */
 static void
@@ -120,7 +137,7 @@ end_control(struct conn *c, struct conns *set, bool aborted)
 	struct session *s = c->control == NULL ? NULL : c->control->session;
 
 	if (s != NULL && c->gone != NULL) {
-		session_on_gone(s, session_is_gone, c->gone, set);
+		conns_on_session_gone(set, s, c->gone);
 		c->gone = NULL;
 	}
 	control_destroy(c->control, aborted);
@@ -331,23 +348,30 @@ make_endpoint(struct conn *c, struct conns *set)
 	return st;
 }
 
-void
-conn_attach(struct conn *c, struct conns *set)
+enum status
+conn_join(struct conn *c, struct conns *set)
 {
 	c->set = set;
 	list_append(&set->conns, &c->node);
-	if (make_endpoint(c, set) != OK ||
-	    event_assign(&c->read_event, set->loop->base, c->fd,
+	if (event_assign(&c->read_event, set->loop->base, c->fd,
 		EV_READ | EV_PERSIST, on_readable, c) != 0 ||
 	    (c->kind == CONN_CONTROL &&
 		event_assign(c->write_event, set->loop->base, c->fd, EV_WRITE,
 		    on_writable, c) != 0) ||
-	    event_add(&c->read_event, NULL) != 0) {
+	    event_add(&c->read_event, NULL) != 0)
+		return E_NOMEM;
+	c->has_events = true;
+	return OK;
+}
+
+void
+conn_attach(struct conn *c, struct conns *set)
+{
+	if (make_endpoint(c, set) != OK || conn_join(c, set) != OK) {
 		log_error("peer=%s connection dropped: out of memory", c->peer);
 		conn_destroy(c, true);
 		return;
 	}
-	c->has_events = true;
 	/* Serve the bytes that C has read, and those in its socket. */
 	conn_read(c);
 }

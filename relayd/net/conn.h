@@ -27,8 +27,12 @@
 struct control;
 struct control_config;
 struct ingest;
+struct session;
 struct shard;
 struct sockaddr;
+struct state_in;
+struct state_out;
+struct state_table;
 
 enum conn_kind { CONN_CONTROL, CONN_DATA };
 
@@ -126,6 +130,21 @@ void conn_attach(struct conn *c, struct conns *set);
 void conn_set_share(struct conn *c, enum fds_share s);
 /* ABORTED: because of an error. C may be NULL. */
 void conn_destroy(struct conn *c, bool aborted);
+
+/*
+ * A restart (common/state.h). put: all connections, after the sessions of their
+ * shard. get: those of SET, whose loop does not run yet; CAME is called for
+ * each. One that cannot be restored is closed, and logged. E_MALFORMED: the
+ * rest cannot be read.
+ */
+void conns_put_state(struct state_out *o, const struct conns *set);
+enum status conns_get_state(struct conns *set, struct state_in *in,
+    void (*came)(struct conn *c, void *arg), void *arg) MUST_CHECK;
+extern const struct state_table placement_key_state;
+/* S, whose control connection is gone, gives TAKE_GONE to SET's session_gone
+ * when it is destroyed. */
+void conns_on_session_gone(
+    struct conns *set, struct session *s, struct message *take_gone);
 
 /* On the acceptor: the worker that the first packet header names. False: the
  * header is incomplete. */

@@ -5,6 +5,11 @@
 
 #include "relayd/net/conn.h"
 
+/* A connection without a peer; NULL: no memory, FD is closed. */
+struct conn *conn_alloc(int take_fd, enum conn_kind kind);
+/* C, which has its endpoint, becomes one of SET. E_NOMEM: it is not ready. */
+enum status conn_join(struct conn *c, struct conns *set) MUST_CHECK;
+
 /* Read and serve what has arrived. C may be destroyed on return. */
 void conn_read(struct conn *c);
 /* The same for the bytes that the socket holds now. A failure is stored for the

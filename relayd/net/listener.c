@@ -226,6 +226,12 @@ listener_create(struct listener **out, struct event_base *base, int take_fd,
 	return OK;
 }
 
+int
+listener_fd(const struct listener *l)
+{
+	return l->fd;
+}
+
 void
 listener_destroy(struct listener *l)
 {

@@ -41,6 +41,9 @@ enum status listener_create(struct listener **out, struct event_base *base,
     void *arg) MUST_CHECK;
 void listener_destroy(struct listener *l); /* NULL is fine */
 
+/* Its socket, borrowed. */
+int listener_fd(const struct listener *l);
+
 /* The socket that URL has, or one that is bound, listening and non-blocking.
  * -1: the reason is logged at LEVEL. */
 int listener_open(const struct listen_url *url, const char *name,

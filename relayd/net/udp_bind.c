@@ -99,7 +99,8 @@ udp_bind(int *fds, unsigned n, const struct listen_url *host, uint16_t port,
 	}
 	for (i = 0; i < n; i++) {
 		set_port(found->ai_addr, port);
-		fds[i] = try_bind(found);
+		if (fds[i] < 0)
+			fds[i] = try_bind(found);
 		if (fds[i] < 0)
 			break;
 		port = listen_url_port(fds[i]);

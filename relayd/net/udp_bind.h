@@ -24,7 +24,8 @@ struct options;
 /*
  * N sockets at HOST's address and PORT (0: the system chooses), non-blocking,
  * with large datagrams merged (UDP_GRO) and drops counted (SO_RXQ_OVFL) where
- * the kernel can. *BOUND is the port. E_IO, with errno: no socket is open, and
+ * the kernel can. Those that are not -1 are bound there already. *BOUND is the
+ * port. E_IO, with errno: no socket is open, and
  * all FDS up to the one that failed are -1.
  */
 enum status udp_bind(int *fds, unsigned n, const struct listen_url *host,

@@ -248,6 +248,12 @@ udp_port_create(struct udp_port **out, int take_fd, struct conns *conns,
 	return OK;
 }
 
+int
+udp_port_fd(const struct udp_port *port)
+{
+	return port->fd;
+}
+
 void
 udp_port_destroy(struct udp_port *port)
 {

@@ -40,6 +40,9 @@ enum status udp_port_create(struct udp_port **out, int take_fd,
     struct account *underway) MUST_CHECK;
 void udp_port_destroy(struct udp_port *port); /* NULL is fine */
 
+/* Its socket, borrowed. */
+int udp_port_fd(const struct udp_port *port);
+
 /* At an ordered shutdown: read what has arrived. PORT may be NULL. */
 void udp_port_read_all(struct udp_port *port);
 

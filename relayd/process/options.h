@@ -104,7 +104,8 @@ struct origin {
 struct options {
 	bool is_done; /* help or version was printed: exit with 0 */
 	bool check_config, print_config; /* do this, then exit */
-	char config[PATH_MAX];		 /* -f, absolute; empty: none */
+	bool take_over;	       /* from the relay that runs: relayd/handover.h */
+	char config[PATH_MAX]; /* -f, absolute; empty: none */
 	struct origin from[N_OPTIONS];
 	struct listen_url control, data, live;
 	bool has_http;		/* on one of these: */

@@ -81,6 +81,9 @@ OPTION(CHECK_CONFIG, 0, "check-config", NULL,
 OPTION(PRINT_CONFIG, 0, "print-config", NULL,
     ORDER(option_take_flag, print_config, bool),
     "print each setting and its source, and exit")
+OPTION(TAKE_OVER, 0, "take-over", NULL,
+    ORDER(option_take_flag, take_over, bool),
+    "go on where the running relay is, with its sessions; it ends")
 OPTION(FD_POOL_SIZE, 0, "fd-pool-size", "N",
     NUMBER(fd_pool_size, FD_POOL_MIN, INT_MAX),
     "keep at most N (100 or more) descriptors open [RLIMIT_NOFILE]")

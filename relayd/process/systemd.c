@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "relayd/process/environment.h"
+#include "relayd/process/handoff.h"
 #include "relayd/process/options.h"
 #include "relayd/process/unix_socket.h"
 
@@ -79,12 +80,31 @@ show_address(struct listen_url *u)
 	u->port = listen_url_port(u->socket_fd);
 }
 
+/* Is FD from the process before? */
+static bool
+take_stored(struct handoff *h, int fd, const char *name)
+{
+	if (strcmp(name, "state") == 0 && h->state < 0)
+		h->state = fd;
+	else if (strcmp(name, "pack") == 0 && h->pack < 0)
+		h->pack = fd;
+	else if (strcmp(name, "listen") == 0 &&
+		 h->n_listeners < HANDOFF_LISTENERS_MAX && listens(fd))
+		h->listeners[h->n_listeners++] = fd;
+	else
+		return false;
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return true;
+}
+
 static enum status
-take_socket(struct options *o, int fd, const char *name)
+take_socket(struct options *o, struct handoff *h, int fd, const char *name)
 {
 	struct listen_url *u = url_of(o, name);
 	const char *why = NULL;
 
+	if (take_stored(h, fd, name))
+		return OK;
 	if (u == NULL)
 		why =
 		    "no port has this name (FileDescriptorName=control, data, "
@@ -117,7 +137,7 @@ take_socket(struct options *o, int fd, const char *name)
 }
 
 static enum status
-take_all(struct options *o, unsigned n, const char *names)
+take_all(struct options *o, struct handoff *h, unsigned n, const char *names)
 {
 	enum status st = OK;
 
@@ -127,13 +147,13 @@ take_all(struct options *o, unsigned n, const char *names)
 
 		snprintf(name, sizeof(name), "%.*s", (int)len, names);
 		names += len + (names[len] == ':');
-		st = take_socket(o, FIRST_FD + (int)i, name);
+		st = take_socket(o, h, FIRST_FD + (int)i, name);
 	}
 	return st;
 }
 
 enum status
-systemd_take_sockets(struct options *o)
+systemd_take_sockets(struct options *o, struct handoff *h)
 {
 	const char *count = getenv("LISTEN_FDS");
 	const char *names = getenv("LISTEN_FDNAMES");
@@ -144,7 +164,7 @@ systemd_take_sockets(struct options *o)
 	    !environment_names_us("LISTEN_PID"))
 		return OK;
 	if (parse_u64(count, 0, INT_MAX, &n) == OK)
-		st = take_all(o, (unsigned)n, names != NULL ? names : "");
+		st = take_all(o, h, (unsigned)n, names != NULL ? names : "");
 	else {
 		log_error("LISTEN_FDS=%s: not a number", count);
 		st = E_REFUSED;

@@ -12,18 +12,21 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
+struct handoff;
 struct options;
 
 /*
- * Store each passed socket in the URL of its port in O, which owns it and is
- * not bound again. Does nothing without such sockets, or if they are for
- * another process, or if the program is set-uid. Other programs do not inherit
- * them, and their variables are removed from the environment. E_REFUSED,
- * logged: a socket without a name, with an unknown name, or with a name used
- * twice; a socket that does not listen for TCP connections. Called in the main
- * thread before any fork, as the variables name this process.
+ * What the process before has stored ("state", "listen", "pack") goes to H,
+ * which owns it. Store each other socket in the URL of its port in O, which
+ * owns it and is not bound again. Does nothing without such sockets, or if they
+ * are for another process, or if the program is set-uid. Other programs do not
+ * inherit them, and their variables are removed from the environment.
+ * E_REFUSED, logged: a socket without a name, with an unknown name, or with a
+ * name used twice; a socket that does not listen for TCP connections. Called in
+ * the main thread before any fork, as the variables name this process.
  */
-enum status systemd_take_sockets(struct options *o) MUST_CHECK;
+enum status systemd_take_sockets(
+    struct options *o, struct handoff *h) MUST_CHECK;
 
 /*
  * Send STATE ("READY=1\n...") to the service manager: to NOTIFY_SOCKET, a path,

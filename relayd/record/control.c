@@ -6,6 +6,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "proto/frame.h"
 #include "proto/udp.h"
 #include "relayd/record/session.h"
@@ -449,6 +450,48 @@ control_destroy(struct control *c, bool aborted)
 	if (c->session != NULL)
 		session_end(c->session, aborted);
 	free(c);
+}
+
+static const struct state_member members[] = {
+	STATE_DROP(struct control, config),
+	STATE_DROP(struct control, shard),
+	STATE_CODE(struct control, session),
+	STATE_MOST(struct control, minor, RELAY_MINOR),
+	STATE_KEEP(struct control, has_logged_end),
+	STATE_DROP(struct control, is_waiting), /* what was read is served */
+	STATE_KEEP(struct control, done),
+	STATE_DROP(
+	    struct control, why), /* of one request, while it is served */
+	STATE_DROP(struct control, about),
+	STATE_DROP(struct control, peer),
+	STATE_KEEP(struct control, has_peer_id),
+	STATE_BYTES(struct control, uuid),
+	STATE_KEEP(struct control, peer_session),
+};
+static STATE_TABLE(control_state, struct control, members);
+
+void
+control_put_state(struct state_out *o, const struct control *c)
+{
+	state_put(o, &control_state, c);
+	session_put_name(o, c->session);
+}
+
+enum status
+control_get_state(struct control **out, struct state_in *in,
+    const struct control_config *config, char *peer, struct shard *shard)
+{
+	struct control *c;
+	enum status st = control_create(out, config, peer);
+
+	if (st != OK)
+		return st;
+	c = *out;
+	c->shard = shard;
+	st = state_get(in, &control_state, c);
+	if (st == OK)
+		st = session_get_name(&c->session, in);
+	return st;
 }
 
 /* Refuse a request whose header claims too many bytes. */

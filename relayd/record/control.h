@@ -19,6 +19,8 @@
 
 struct session;
 struct shard;
+struct state_in;
+struct state_out;
 struct stream;
 
 /* Bytes of replies that may wait if a peer does not read. Above it, its
@@ -54,6 +56,13 @@ enum status control_create(struct control **out,
     const struct control_config *config, char *peer) MUST_CHECK;
 /* The connection is gone; ABORTED: because of an error. NULL is fine. */
 void control_destroy(struct control *c, bool aborted);
+
+/* A restart (common/state.h), after the sessions of its shard. SHARD: NULL on
+ * the main thread. */
+void control_put_state(struct state_out *o, const struct control *c);
+enum status control_get_state(struct control **out, struct state_in *in,
+    const struct control_config *config, char *peer,
+    struct shard *shard) MUST_CHECK;
 
 /*
  * Serve every whole request in the N bytes at P, and append its reply to OUT,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/state.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/stream.h"
 #include "store/packet.h"
@@ -58,6 +59,70 @@ ingest_create(
 	in->input.ops = &input_ops;
 	list_init(&in->input.node);
 	return OK;
+}
+
+static const struct state_member input_members[] = {
+	STATE_DROP(struct session_input, node),
+	STATE_KEEP(struct session_input, is_extra),
+	STATE_DROP(struct session_input, ops),
+};
+static STATE_TABLE(input_state, struct session_input, input_members);
+
+static const struct state_member members[] = {
+	STATE_STRUCT(struct ingest, input, input_state),
+	STATE_DROP(struct ingest, shard), STATE_CODE(struct ingest, session),
+	STATE_DROP(struct ingest, peer), STATE_DROP(struct ingest, conn),
+	STATE_BYTES(struct ingest, header),
+	STATE_MOST(struct ingest, n_header, DATA_HEADER_LEN),
+	STATE_DROP(struct ingest, h), /* from the header */
+	STATE_CODE(struct ingest, packet), STATE_KEEP(struct ingest, last_size),
+	STATE_DROP(struct ingest, is_orphan), /* they are closed */
+};
+static STATE_TABLE(ingest_state, struct ingest, members);
+
+void
+ingest_put_state(struct state_out *o, const struct ingest *in)
+{
+	state_put(o, &ingest_state, in);
+	session_put_name(o, in->session);
+	packet_put_state(o, in->packet);
+}
+
+/* The packet that IN is in the middle of has the header that it has read. */
+static enum status
+check_packet(struct ingest *in)
+{
+	struct reader r = reader_over(in->header, sizeof(in->header));
+
+	if (in->packet == NULL)
+		return in->n_header < DATA_HEADER_LEN ? OK : E_MALFORMED;
+	if (data_header_decode(&r, &in->h) != OK ||
+	    in->packet->size != in->h.size || in->session == NULL ||
+	    packet_is_whole(in->packet))
+		return E_MALFORMED;
+	return OK;
+}
+
+enum status
+ingest_get_state(struct ingest **out, struct state_in *from, struct shard *sh,
+    char *peer, struct conn *conn)
+{
+	struct ingest *in;
+	enum status st = ingest_create(out, sh, peer, conn);
+
+	if (st != OK)
+		return st;
+	in = *out;
+	st = state_get(from, &ingest_state, in);
+	if (st == OK)
+		st = session_get_name(&in->session, from);
+	if (st == OK)
+		st = packet_get_state(&in->packet, from, &sh->store->packets);
+	if (st == OK)
+		st = check_packet(in);
+	if (st == OK && in->session != NULL)
+		st = session_input_again(in->session, &in->input);
+	return st;
 }
 
 void

@@ -23,6 +23,8 @@
 struct conn;
 struct packet;
 struct shard;
+struct state_in;
+struct state_out;
 
 struct ingest {
 	struct session_input input; /* in its session's inputs */
@@ -43,6 +45,11 @@ enum status ingest_create(struct ingest **out, struct shard *sh, char *peer,
 /* The connection is gone: a packet that is not whole is dropped. NULL is
  * fine. */
 void ingest_destroy(struct ingest *in);
+
+/* A restart (common/state.h), after the sessions of its shard. */
+void ingest_put_state(struct state_out *o, const struct ingest *in);
+enum status ingest_get_state(struct ingest **out, struct state_in *from,
+    struct shard *sh, char *peer, struct conn *conn) MUST_CHECK;
 
 /* Where to put the next bytes of the current packet, and how many. 0: there is
  * no current packet, or memory is short: use ingest_input(). */

@@ -93,6 +93,13 @@ shard_end_slices(struct shard *sh)
 	sh->slice.is_limited = false;
 }
 
+void
+shard_limit_slices(struct shard *sh)
+{
+	sh->slice.is_limited = true;
+	sh->slice.takes_all = false;
+}
+
 bool
 shard_is_late(const struct shard *sh)
 {

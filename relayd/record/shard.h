@@ -183,6 +183,8 @@ bool shard_may_begin_session(struct shard *sh);
 void shard_end_slice(struct shard *sh);
 /* There will be no limit any more: the daemon stops. */
 void shard_end_slices(struct shard *sh);
+/* There are limits, at first and after a stop that did not take place. */
+void shard_limit_slices(struct shard *sh);
 /* Has the time slice expired? Call it after each unit of work, so that each
  * slice gets something done. */
 bool shard_is_late(const struct shard *sh);

@@ -696,6 +696,19 @@ journal_add_file(struct journal *j, struct journal_file *file,
 }
 
 void
+journal_add_existing(struct journal *j, struct journal_file *file,
+    struct journal_root *r, const struct dir_id *id, bool is_index,
+    uint64_t length)
+{
+	journal_add_file(j, file, r, id, is_index);
+}
+
+void
+journal_leave(const struct journal *j)
+{
+}
+
+void
 journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length)
 {

@@ -130,6 +130,7 @@ drop(unsigned n)
 TEST(a_connection_dropped_for_lack_of_memory_is_not_counted)
 {
 	struct acceptor_disk disk = { .registry = one_registry() };
+	struct acceptor_udp no_udp = { 0 };
 
 	scratch_open();
 	snprintf(
@@ -137,8 +138,9 @@ TEST(a_connection_dropped_for_lack_of_memory_is_not_counted)
 	ck_assert_int_eq(mkdir(options.output, 0700), 0);
 	disk.base_fd = open(options.output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(disk.base_fd, 0);
-	ck_assert_int_eq(acceptor_create(&acceptor, &options), OK);
-	ck_assert_int_eq(acceptor_start(acceptor, &disk), OK);
+	ck_assert_int_eq(acceptor_create(&acceptor, &options, &no_udp), OK);
+	ck_assert_int_eq(acceptor_prepare(acceptor, &disk), OK);
+	ck_assert_int_eq(acceptor_start(acceptor), OK);
 	for (unsigned i = 0; i < ROUNDS * ALLOCATIONS; i++) {
 		serve(1);
 		drop(i % ALLOCATIONS + 1);

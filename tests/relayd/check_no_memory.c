@@ -477,14 +477,17 @@ start_worker(unsigned n)
 	before = descriptors();
 	config = worker_config(&acceptor, &shard, &store, &underway);
 	fault_arm(n);
-	st = worker_start(&w, &config);
+	st = worker_create(&w, &config);
+	if (st == OK)
+		st = worker_run(w);
 	failed = fault_disarm();
 	if (st != OK) {
 		ck_assert(failed);
-		ck_assert_ptr_null(w);
+		worker_stop(w);
 		ck_assert_uint_eq(descriptors(), before);
 		config = worker_config(&acceptor, &shard, &store, &underway);
-		ck_assert_int_eq(worker_start(&w, &config), OK);
+		ck_assert_int_eq(worker_create(&w, &config), OK);
+		ck_assert_int_eq(worker_run(w), OK);
 	}
 	worker_stop(w);
 	ck_assert_uint_eq(descriptors(), before);

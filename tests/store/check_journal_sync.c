@@ -53,7 +53,8 @@ begin(uint64_t time_ns)
 
 	test_store_open(10);
 	publish(&fails, 0);
-	ck_assert_int_eq(syncer_start(&syncer, test_store.base, time_ns), OK);
+	ck_assert_int_eq(syncer_create(&syncer, test_store.base, time_ns), OK);
+	ck_assert_int_eq(syncer_start(syncer), OK);
 	config.syncer = syncer;
 	ck_assert_int_eq(journal_create(&j, test_store.base, &config), OK);
 	return j;

@@ -181,7 +181,8 @@ TEST(another_file_system_is_not_synced)
 	config.base_fd = output_open(config.output);
 	ck_assert_int_ge(config.base_fd, 0);
 	ck_assert_int_eq(
-	    syncer_start(&config.syncer, config.base_fd, NS_PER_S), OK);
+	    syncer_create(&config.syncer, config.base_fd, NS_PER_S), OK);
+	ck_assert_int_eq(syncer_start(config.syncer), OK);
 	ck_assert_int_eq(store_create(&s, &config), OK);
 	ck_assert_uint_eq(
 	    sync_of_output(store_output(s), scratch_path("a")), JOURNAL_SYNCED);

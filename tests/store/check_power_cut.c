@@ -451,8 +451,9 @@ record_until_the_cut(enum store_sync sync)
 
 	config.sync = sync;
 	if (sync == STORE_SYNC_TIME)
-		MUST(syncer_start(
-			 &config.syncer, test_store.base, 8 * NS_PER_MS) == OK);
+		MUST(syncer_create(&config.syncer, test_store.base,
+			 8 * NS_PER_MS) == OK &&
+		     syncer_start(config.syncer) == OK);
 	MUST(store_create(&test_store.store, &config) == OK);
 	(void)__wrap_syncfs(-1);
 	MUST(session_dir_claim(&test_store.dir, test_store.store, wanted, 0) ==
