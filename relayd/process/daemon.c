@@ -203,7 +203,7 @@ tell_log_ready(const struct options *o, const struct daemon_ports *ports)
 		if (listeners[i].port == 0)
 			continue;
 		snprintf(url, sizeof(url), "port %u%s", listeners[i].port,
-		    u == NULL ? "" : " of the service manager");
+		    u == NULL ? "" : " (inherited)");
 		if (u != NULL && !u->has_socket)
 			listen_url_show(u, listeners[i].port, url, sizeof(url));
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s, ",

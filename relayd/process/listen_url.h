@@ -18,8 +18,8 @@ struct listen_url {
 	uint16_t port;	  /* host order; 0: the system chooses */
 	bool has_port;	  /* the URL names a port */
 	bool is_explicit; /* set by the user */
-	bool has_socket;  /* the service manager passed a socket */
-	int socket_fd;	  /* if has_socket (process/systemd.h) */
+	bool has_socket;  /* from the service manager, or a restart */
+	int socket_fd;	  /* if has_socket */
 	/* The source for messages: "FILE:LINE: " or "VARIABLE: ", cut to fit;
 	 * "" for a default or the command line. */
 	char where[256];
