@@ -399,17 +399,10 @@ static const struct state_member place_members[] = {
 };
 static STATE_TABLE(place_state, struct folder_place, place_members);
 
-static const struct state_member identity_members[] = {
-	STATE_KEEP(struct dir_id, device),
-	STATE_KEEP(struct dir_id, ino),
-	STATE_KEEP(struct dir_id, born),
-};
-static STATE_TABLE(identity_state, struct dir_id, identity_members);
-
 static const struct state_member members[] = {
 	STATE_DROP(struct folder, ref),
 	STATE_CODE(struct folder, place),
-	STATE_STRUCT(struct folder, identity, identity_state),
+	STATE_STRUCT(struct folder, identity, dir_id_state),
 	STATE_TAIL(struct folder, path),
 };
 static STATE_TABLE(folder_state, struct folder, members);

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "store/dir.h"
 #include "store/dir_registry.h"
 #include "store/folder.h"
@@ -504,4 +505,156 @@ session_dir_put(struct session_dir *d)
 	relpath_free(d->wanted);
 	relpath_free(d->path);
 	free(d);
+}
+
+static const struct state_member members[] = {
+	STATE_DROP(struct session_dir, refs),
+	STATE_CODE(struct session_dir, fd),
+	STATE_CODE(struct session_dir, base),
+	STATE_PATH(struct session_dir, wanted),
+	STATE_PATH(struct session_dir, path),
+	STATE_KEEP(struct session_dir, sharers),
+	STATE_CODE(struct session_dir, claim),
+	STATE_KEEP(struct session_dir, is_new),
+	STATE_CODE(struct session_dir, stored),
+	STATE_TEXT(struct session_dir, host),
+	STATE_TEXT(struct session_dir, session),
+	STATE_DROP(struct session_dir, journal_root), /* with its files */
+	STATE_DROP(struct session_dir, store),
+	STATE_CODE(struct session_dir, output),
+	STATE_CODE(struct session_dir, next),
+};
+static STATE_TABLE(session_dir_state, struct session_dir, members);
+
+static void
+put_dir(void *d)
+{
+	session_dir_put(d);
+}
+
+void
+session_dir_put_state(struct state_out *o, struct session_dir *d)
+{
+	/* NULL ends the chain of those that were made again. */
+	for (; state_put_object(o, d); d = d->next) {
+		state_put(o, &session_dir_state, d);
+		state_put(o, &dir_id_state, &d->output->id);
+		state_put_bool(o, d->base != NULL);
+		if (d->base != NULL)
+			folder_base_put_state(o, d->base);
+		else
+			state_put_fd(o, d->fd);
+		state_put_bool(o, d->claim != NULL);
+		state_put_bool(o, d->stored != NULL);
+		if (d->stored != NULL)
+			state_put_u64(o, published(&d->stored->bytes));
+	}
+}
+
+/* The directory moves with its flock. */
+static enum status
+get_fd(struct session_dir *d, struct state_in *in)
+{
+	enum status st;
+
+	if (!state_get_bool(in))
+		return folder_dir_get_state(&d->fd, in);
+	st = folder_base_get_state(&d->base, in);
+	if (st == OK && d->base == NULL)
+		st = E_MALFORMED;
+	if (st == OK)
+		d->fd = folder_base_fd(d->base);
+	return st;
+}
+
+/* Claim the path of D for this process. */
+static enum status
+claim_again(struct session_dir *d)
+{
+	struct dir_id id;
+	enum status st;
+
+	st = dir_registry_claim(&d->claim, d->store->config.registry,
+	    &d->output->id, d->path, DIR_CLAIM_EXACT, d->sharers);
+	if (st == OK && dir_identify(&id, d->fd) == OK)
+		dir_claim_settled(d->claim, &id);
+	return st;
+}
+
+/* Report D again: it is in use. */
+static void
+note_again(struct session_dir *d, uint64_t bytes)
+{
+	char *host = d->host, *session = d->session;
+
+	d->host = d->session = NULL;
+	if (host != NULL && session != NULL)
+		session_dir_note(d, host, session);
+	if (d->stored != NULL) {
+		publish(&d->stored->bytes, bytes);
+		if (d->base != NULL)
+			folder_base_use(d->base, d->stored);
+	}
+	free(host);
+	free(session);
+}
+
+static enum status
+get_contents(struct session_dir *d, struct state_in *in)
+{
+	enum status st = state_get(in, &session_dir_state, d);
+	bool has_claim;
+	struct dir_id output = { 0 };
+
+	if (st == OK)
+		st = state_get(in, &dir_id_state, &output);
+	if (st == OK && !dir_is_same(&output, &d->output->id))
+		st = E_NOENT;
+	if (st == OK)
+		st = get_fd(d, in);
+	if (st != OK)
+		return st;
+	d->journal_root.path = d->path;
+	has_claim = state_get_bool(in);
+	if (has_claim && (d->path == NULL || d->wanted == NULL))
+		return E_MALFORMED;
+	if (has_claim)
+		st = claim_again(d);
+	if (st == OK && state_get_bool(in))
+		note_again(d, state_get_u64(in));
+	return st == OK ? state_in_status(in) : st;
+}
+
+enum status
+session_dir_get_state(
+    struct session_dir **out, struct state_in *in, struct store *store)
+{
+	struct session_dir *d, **slot = out;
+	uint32_t number;
+	enum status st = OK;
+	void *known;
+
+	*out = NULL;
+	while (st == OK &&
+	       !state_get_object(in, &session_dir_state, &known, &number)) {
+		st = new_dir(&d, store);
+		if (st != OK)
+			break;
+		/* A reference of the slot, and one of IN. */
+		*slot = session_dir_get(d);
+		state_made_shared(in, number, &session_dir_state, d, put_dir);
+		st = get_contents(d, in);
+		slot = &d->next;
+	}
+	if (st == OK && known != NULL)
+		*slot = session_dir_get(known);
+	if (st == OK)
+		st = state_in_status(in);
+	if (st == OK && *out == NULL)
+		st = E_MALFORMED;
+	if (st != OK) {
+		session_dir_put(*out);
+		*out = NULL;
+	}
+	return st;
 }

@@ -379,12 +379,15 @@ settle_header(struct tracefile *tf)
 	(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
 
-/* Remove what was written ahead but never counted. */
+/* Remove what was written ahead but never counted. To open the file again
+ * removes its tail. */
 static void
 settle_ahead(struct tracefile *tf)
 {
-	if (tf->ahead == 0 || tf->is_discarded ||
-	    tracefile_ensure_open(tf) != OK)
+	const bool has_tail = tf->data.has_tail || tf->index.has_tail;
+
+	if ((tf->ahead == 0 && !has_tail) || tf->is_discarded ||
+	    tracefile_ensure_open(tf) != OK || tf->ahead == 0)
 		return;
 	if (ftruncate(tf->data.fd, (off_t)tf->data.length) != 0)
 		log_peer_errno(LOG_ERROR,
@@ -529,10 +532,12 @@ add_written(struct tracefile *tf, struct packet *p, const struct packet *end,
 	    tf->dir->output->journal, &tf->data.journal, tf->data.length);
 }
 
+/* Write B at START of the file, without its zeros. */
 static enum status
-write_blocks(struct tracefile *tf, struct packet_batch *b, uint64_t *written)
+write_blocks(struct tracefile *tf, struct packet_batch *b, uint64_t start,
+    uint64_t *written)
 {
-	uint64_t n, start = tf->data.length;
+	uint64_t n;
 	enum status st;
 
 	*written = 0;
@@ -554,7 +559,7 @@ write_batch(struct tracefile *tf, struct packet_batch *b, struct packet *p,
 	uint64_t written, start = tf->data.length;
 	enum status st, synced;
 
-	st = write_blocks(tf, b, &written);
+	st = write_blocks(tf, b, start, &written);
 	if (st == OK && b->extend > 0) {
 		if (ftruncate(tf->data.fd,
 			(off_t)(start + b->bytes + b->extend)) == 0)
@@ -649,4 +654,102 @@ tracefile_append_bytes(
 	enum status st = tracefile_write_ahead(tf, p, n, 0);
 
 	return st != OK ? st : tracefile_count_bytes(tf, n, padding);
+}
+
+/* Write P at AT of the data file. */
+static enum status
+write_uncounted(struct tracefile *tf, struct packet *p, uint64_t at)
+{
+	struct packet_batch b;
+	uint64_t written;
+	enum status st;
+
+	collect(&b, p, 1);
+	st = write_blocks(tf, &b, at, &written);
+	if (st == OK && b.extend > 0 &&
+	    ftruncate(tf->data.fd, (off_t)(at + packet_length(p))) != 0)
+		st = E_IO;
+	return st;
+}
+
+/* The data first, so that no record is ahead of its packet. */
+static enum status
+write_tail(struct tracefile *tf, struct packet *first, struct buf *records)
+{
+	uint64_t at = tf->data.length;
+	enum status st = OK;
+	uint8_t *out;
+
+	for (struct packet *p = first; p != NULL && st == OK; p = p->next) {
+		st = write_uncounted(tf, p, at);
+		p->rec.offset = at;
+		at += packet_length(p);
+		if (!p->has_record || tf->index_format == TRACEFILE_NO_INDEX)
+			continue;
+		out = buf_reserve(records, INDEX_RECORD_MAX);
+		if (out == NULL)
+			return E_NOMEM;
+		index_encode(out, &p->rec, minor_of(tf));
+		buf_added(records, index_record_len(minor_of(tf)));
+	}
+	return st == OK ? tracefile_sync_packet(tf, &tf->data) : st;
+}
+
+static enum status
+write_tail_records(struct tracefile *tf, const struct buf *records)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf_data(records),
+		buf_len(records) };
+	uint64_t written;
+	enum status st;
+	bool locked;
+
+	if (iov.iov_len == 0)
+		return OK;
+	(void)take_lock(tf, true, &locked);
+	st = tracefile_write_all(
+	    tf->index.fd, &iov, 1, tf->index.length, &written);
+	if (st == OK)
+		st = tracefile_sync_packet(tf, &tf->index);
+	if (locked)
+		flock(tf->index.fd, LOCK_UN);
+	return st;
+}
+
+static void
+append_tail(struct tracefile *tf, struct packet *first)
+{
+	struct buf records = { 0 };
+	enum status st = tracefile_ensure_open(tf);
+
+	if (st == OK && tf->index_format != TRACEFILE_NO_INDEX &&
+	    !tf->index.is_made)
+		st = make_index(tf);
+	/* They stay in memory for the next process. */
+	if (st != OK)
+		return;
+	tf->data.has_tail = true;
+	tf->index.has_tail = tf->index.is_made;
+	st = write_tail(tf, first, &records);
+	if (st == OK)
+		st = write_tail_records(tf, &records);
+	if (st != OK) {
+		tracefile_cut(tf, &tf->data, "waiting packets");
+		if (tf->index.is_made &&
+		    ftruncate(tf->index.fd, (off_t)tf->index.length) != 0)
+			log_peer_errno(LOG_ERROR,
+			    TRACEFILE_FMT ": cannot truncate the index file",
+			    TRACEFILE_ARGS(tf));
+	}
+	buf_free(&records);
+}
+
+void
+tracefile_settle(struct tracefile *tf, struct packet *first)
+{
+	assert(tracefile_n_waiting(tf) == 0);
+	if (first != NULL && !tf->is_discarded &&
+	    tf->chunk->command != CHUNK_DELETE)
+		append_tail(tf, first);
+	tracefile_close_fds(tf);
 }

@@ -42,6 +42,7 @@ enum tracefile_index {
 struct tracefile_file {
 	int fd; /* -1: closed, or not created yet */
 	bool is_made;
+	bool has_tail;	 /* tracefile_settle() has written more behind LENGTH */
 	uint64_t length; /* bytes of whole packets or records, with padding */
 	struct journal_file journal;
 };
@@ -145,12 +146,14 @@ uint64_t tracefile_pool_tick(struct store *s);
 /*
  * For a restart: write the whole packets of the chain FIRST (linked by
  * packet->next), which still wait, behind the end of the file, and their
- * records behind that of the index file; they are not counted, and the next
- * packet replaces them. The descriptors are closed as those of an idle file.
+ * records behind that of the index file. They are not counted: unless the file
+ * is used again, nothing whole is lost; if it is, they are cut off first. The
+ * descriptors are closed as those of an idle file.
  */
-void tracefile_settle(struct tracefile *tf, const struct packet *first);
-/* A file that was settled. Its log is an object. E_MALFORMED, E_NOMEM; E_IO,
- * E_NOENT: it is not there as it was left. */
+void tracefile_settle(struct tracefile *tf, struct packet *first);
+/* A file that was settled. Its log is an object. Whether the file is there as
+ * it was left shows when it is opened, as for an idle one. E_MALFORMED,
+ * E_NOMEM, E_IO. */
 void tracefile_put_state(struct state_out *o, const struct tracefile *tf);
 enum status tracefile_get_state(struct tracefile **out, struct state_in *in,
     struct store *store, struct chunk *chunk,

@@ -145,6 +145,7 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	const uint64_t size = f->length + (f == &tf->data ? tf->ahead : 0);
 	struct stat sb;
 	enum status st;
+	bool is_same;
 
 	if (tracefile_lost_place(tf))
 		return E_NOENT;
@@ -159,8 +160,13 @@ reopen(struct tracefile *tf, struct tracefile_file *f, const char *path)
 	tf->store->n_open++;
 	/* An inode number may be used again, so compare the length too. Leave
 	 * the file of another program alone. */
-	if (fstat(f->fd, &sb) != 0 || sb.st_ino != f->journal.ino ||
-	    (uint64_t)sb.st_size != size) {
+	is_same = fstat(f->fd, &sb) == 0 && sb.st_ino == f->journal.ino;
+	if (is_same && f->has_tail && (uint64_t)sb.st_size > size)
+		is_same = ftruncate(f->fd, (off_t)size) == 0;
+	else if (is_same)
+		is_same = (uint64_t)sb.st_size == size;
+	f->has_tail = false;
+	if (!is_same) {
 		log_peer(LOG_ERROR,
 		    "%s/%s: another file has replaced it; left as it is",
 		    session_dir_text(tf->chunk->dir), path);

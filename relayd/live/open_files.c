@@ -361,13 +361,6 @@ static const struct state_member part_members[] = {
 };
 static STATE_TABLE(open_part_state, struct open_part, part_members);
 
-static const struct state_member identity_members[] = {
-	STATE_KEEP(struct dir_id, device),
-	STATE_KEEP(struct dir_id, ino),
-	STATE_KEEP(struct dir_id, born),
-};
-static STATE_TABLE(identity_state, struct dir_id, identity_members);
-
 static const struct state_member file_members[] = {
 	STATE_DROP(struct open_file, node),
 	STATE_DROP(struct open_file, parts), /* promised again */
@@ -378,7 +371,7 @@ static const struct state_member file_members[] = {
 	STATE_CODE(struct open_file, data_fd),
 	STATE_CODE(struct open_file, index_fd),
 	STATE_KEEP(struct open_file, is_known),
-	STATE_STRUCT(struct open_file, identity, identity_state),
+	STATE_STRUCT(struct open_file, identity, dir_id_state),
 	STATE_KEEP(struct open_file, data_size),
 	STATE_CODE(struct open_file, folder),
 	STATE_DROP(struct open_file, minor), /* the log's */
