@@ -325,12 +325,10 @@ give_to_next(struct handover *h, struct acceptor *a, struct handoff *to)
 
 	if (st == OK)
 		st = fill(to, a, frozen_ns);
-	if (st == OK && take_over_ready(h->server)) {
-		if (take_over_yours(h->server)) {
-			acceptor_leave_files(a);
-			log_notice("the next process has taken over");
-			return OK;
-		}
+	if (st == OK && take_over_ready(h->server) &&
+	    take_over_yours(h->server)) {
+		log_notice("the next process has taken over");
+		return OK;
 	}
 	log_warn("the process that asked did not take over; this one goes on");
 	take_over_refuse(h->server);
@@ -352,7 +350,6 @@ give_to_manager(struct handover *h, struct acceptor *a)
 	h->to.n_listeners = 0;
 	if (st != OK)
 		return E_NOENT;
-	acceptor_leave_files(a);
 	log_notice("sessions given to the service manager: %u; they end unless "
 		   "it starts the relay again",
 	    acceptor_sessions(a));

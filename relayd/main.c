@@ -329,6 +329,7 @@ run(struct relay *r)
 		report_cut(r);
 		st = serve(r);
 	}
+	/* The journals are this process's in any case. */
 	if (!r->is_given)
 		acceptor_destroy(r->acceptor);
 	else if (r->acceptor != NULL)

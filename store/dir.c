@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "common/relpath.h"
-#include "common/state.h"
 
 #define DIR_MODE 0770
 #define FILE_MODE 0660
@@ -425,10 +424,3 @@ dir_reserve(int fd, uint64_t from, uint64_t to)
 	errno = code;
 	return from_errno();
 }
-
-static const struct state_member id_members[] = {
-	STATE_KEEP(struct dir_id, device),
-	STATE_KEEP(struct dir_id, ino),
-	STATE_KEEP(struct dir_id, born),
-};
-const STATE_TABLE(dir_id_state, struct dir_id, id_members);

@@ -22,8 +22,6 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
-struct state_table;
-
 /* Identifies a directory or file. An inode number may be reused after its file
  * was removed, but with another time of birth. */
 struct dir_id {
@@ -54,7 +52,6 @@ enum status dir_sync(int base, const char *path) MUST_CHECK;
 /* Sync the names in the directory PATH only. */
 enum status dir_sync_one(int base, const char *path) MUST_CHECK;
 enum status dir_identify(struct dir_id *out, int fd) MUST_CHECK;
-extern const struct state_table dir_id_state; /* common/state.h */
 static inline bool
 dir_is_same(const struct dir_id *a, const struct dir_id *b)
 {

@@ -399,6 +399,13 @@ static const struct state_member place_members[] = {
 };
 static STATE_TABLE(place_state, struct folder_place, place_members);
 
+static const struct state_member id_members[] = {
+	STATE_KEEP(struct dir_id, device),
+	STATE_KEEP(struct dir_id, ino),
+	STATE_KEEP(struct dir_id, born),
+};
+const STATE_TABLE(dir_id_state, struct dir_id, id_members);
+
 static const struct state_member members[] = {
 	STATE_DROP(struct folder, ref),
 	STATE_CODE(struct folder, place),

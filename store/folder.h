@@ -20,6 +20,7 @@ struct folder_base;
 struct folder_place;
 struct state_in;
 struct state_out;
+struct state_table;
 struct stored_dir;
 
 /* A directory that stays open with its session: its descriptor counts in the
@@ -85,6 +86,7 @@ bool folder_is_gone(const struct folder *f);
  * when a file is opened, as always. folder_base_fd(): borrowed.
  */
 /* A descriptor of folder_dir_open(). E_MALFORMED, E_LIMIT. */
+extern const struct state_table dir_id_state;
 enum status folder_dir_get_state(int *out, struct state_in *in) MUST_CHECK;
 void folder_base_put_state(struct state_out *o, struct folder_base *b);
 enum status folder_base_get_state(
