@@ -16,7 +16,8 @@ class Scenario:
     """A story and how to run it."""
 
     def __init__(self, play, name, options=(), reference=True,
-                 compare_tree=True, needs_sessiond=True, todo=None):
+                 compare_tree=True, needs_sessiond=True, todo=None,
+                 restarts=None):
         self.play, self.name = play, name
         self.summary = play.__doc__.splitlines()[0]
         self.options = options          # of the relay; None: play starts it
@@ -24,6 +25,7 @@ class Scenario:
         self.compare_tree = compare_tree
         self.needs_sessiond = needs_sessiond
         self.todo = todo                # what we lack to pass; must fail then
+        self.restarts = restarts        # s between two; None: there are none
 
 
 def register(play, name, **how):

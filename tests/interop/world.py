@@ -21,6 +21,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 HOSTNAME = "vm"
@@ -35,6 +36,7 @@ COMMAND_TIMEOUT = 40.0
 SLEEPS = {"x86_64": ("35", "230"), "aarch64": ("101", "115")}.get(
     os.uname().machine, ())     # nanosleep, clock_nanosleep
 READY_TIMEOUT = 20.0
+TAKEN_OVER = "taken over from the process before"
 SANITIZER_REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
                      "runtime error:")
 
@@ -210,6 +212,8 @@ class Relay:
         self.world, self.path = world, path
         self.child = None
         self.pid = None
+        self.options, self.environment = (), None   # of the last start
+        self.restarter = None
         self.output = os.path.join(world.directory, "out")
         self.log = os.path.join(world.directory, "relay.log")
 
@@ -236,10 +240,8 @@ class Relay:
         if not self.world.is_reference:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(ready)
-        with open(self.log, "ab") as log:
-            self.child = subprocess.Popen(
-                self.argv(options), stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, env=self.world.env(environment))
+        self.options, self.environment = options, environment
+        self.child = self.spawn(options)
         self.pid = self.child.pid
 
         def is_ready():
@@ -248,6 +250,33 @@ class Relay:
             return set(self.world.ports) <= listening_ports() and (
                 self.world.is_reference or os.path.exists(ready))
         wait_for("relay listening", is_ready)
+
+    def spawn(self, options):
+        """A process of it, which may not serve yet."""
+        with open(self.log, "ab") as log:
+            return subprocess.Popen(
+                self.argv(options), stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=self.world.env(self.environment))
+
+    def take_over(self):
+        """Another process takes over; the old one ends with status 0."""
+        said = self.said(TAKEN_OVER)
+        child = self.spawn([*self.options, "--take-over"])
+
+        def is_done():
+            check(child.poll() is None,
+                  f"--take-over ended with status {child.returncode}")
+            return self.child.poll() is not None \
+                and self.said(TAKEN_OVER) > said
+        wait_for("taking over", is_done, step=0.005)
+        check(self.child.returncode == 0, "the relay that was replaced ended "
+              f"with status {self.child.returncode}")
+        self.child, self.pid = child, child.pid
+
+    def said(self, words):
+        """How often its log has these words."""
+        with open(self.log, errors="replace", encoding="utf-8") as lines:
+            return lines.read().count(words)
 
     def launch(self, *options):
         """With -d or -b: the launcher's exit status, which must mean that
@@ -270,6 +299,7 @@ class Relay:
 
     def stop(self, timeout=30.0):
         """SIGTERM must end it, with status 0 and nothing to complain of."""
+        self.end_restarts()
         os.kill(self.pid, signal.SIGTERM)
         wait_for("relay to end on SIGTERM", lambda: not self.is_alive(),
                  timeout)
@@ -280,9 +310,21 @@ class Relay:
 
     def kill(self):
         """SIGKILL: no chance to tidy up."""
+        self.end_restarts()
         os.kill(self.pid, signal.SIGKILL)
         wait_for("relay to die", lambda: not self.is_alive())
         self.child = self.pid = None
+
+    def keep_restarting(self, pause):
+        """Another process takes over PAUSE seconds after the last one has,
+        again and again, until it is stopped."""
+        self.restarter = Restarter(self, pause)
+
+    def end_restarts(self):
+        """All of them must have worked."""
+        restarter, self.restarter = self.restarter, None
+        if restarter is not None:
+            restarter.end()
 
     def complaints(self):
         """Sanitizer reports in its log."""
@@ -291,6 +333,33 @@ class Relay:
         with open(self.log, errors="replace") as lines:
             return [line.strip() for line in lines
                     if any(word in line for word in SANITIZER_REPORTS)]
+
+
+class Restarter(threading.Thread):
+    """Replaces the process of a relay again and again."""
+
+    def __init__(self, relay, pause):
+        super().__init__(daemon=True)
+        self.relay, self.pause = relay, pause
+        self.is_ending = threading.Event()
+        self.count, self.failure = 0, None
+        self.start()
+
+    def run(self):
+        while self.failure is None and not self.is_ending.wait(self.pause):
+            try:
+                self.relay.take_over()
+                self.count += 1
+            except (Failure, OSError) as failure:
+                self.failure = failure
+
+    def end(self):
+        self.is_ending.set()
+        self.join()
+        self.relay.world.notes.append("%d restarts" % self.count)
+        if self.failure is not None:
+            raise Failure("restart %d: %s" % (self.count + 1, self.failure))
+        check(self.count > 0, "no restart")
 
 
 class App:
