@@ -146,8 +146,9 @@ why_other(
 	    is_other_port(&o->data, hello->data) ||
 	    is_other_port(&o->live, hello->live))
 		return "it has other ports";
-	if (fstat(base_fd, &st) != 0 || st.st_dev != hello->device ||
-	    st.st_ino != hello->ino)
+	if (hello->ino != 0 &&
+	    (fstat(base_fd, &st) != 0 || st.st_dev != hello->device ||
+		st.st_ino != hello->ino))
 		return "it has another output directory";
 	return NULL;
 }
@@ -249,8 +250,8 @@ asked(void *acceptor)
 }
 
 void
-handover_prepare(struct handover *h, struct acceptor *a,
-    const struct options *o, int base_fd)
+handover_prepare(
+    struct handover *h, struct acceptor *a, const struct options *o)
 {
 	const struct daemon_ports ports = acceptor_ports(a);
 	struct take_over_config config = {
@@ -261,15 +262,11 @@ handover_prepare(struct handover *h, struct acceptor *a,
 		    .data = ports.data,
 		    .live = ports.live,
 		    .udp = ports.udp },
+		.output = o->output,
 		.asked = asked,
 		.arg = a,
 	};
-	struct stat st;
 
-	if (fstat(base_fd, &st) == 0) {
-		config.hello.device = st.st_dev;
-		config.hello.ino = st.st_ino;
-	}
 	if (take_over_create(&h->server, acceptor_base(a), &config) != OK)
 		h->server = NULL;
 	if (systemd_has_manager())

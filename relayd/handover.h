@@ -78,8 +78,8 @@ void handover_done(struct handover *h);
 
 /* Before the sandbox: get ready for the next process. A failure is logged, and
  * a restart cuts the sessions then. */
-void handover_prepare(struct handover *h, struct acceptor *a,
-    const struct options *o, int base_fd);
+void handover_prepare(
+    struct handover *h, struct acceptor *a, const struct options *o);
 /*
  * After acceptor_run(): give everything away, if a process has asked or there
  * is a service manager. OK: it is given, so nothing may be closed any more,

@@ -217,7 +217,7 @@ serve(struct relay *r)
 		st = daemon_write(d, &ports);
 	}
 	if (st == OK)
-		handover_prepare(&r->handover, r->acceptor, o, r->disk.base_fd);
+		handover_prepare(&r->handover, r->acceptor, o);
 	if (st == OK) {
 		log_open_journal();
 		give_up_rights(&r->sandbox);
@@ -352,7 +352,6 @@ run(struct relay *r)
 	recovery_stop(r->recovery);
 	if (!r->is_given)
 		dir_registry_destroy(r->disk.registry);
-	handover_end(&r->handover);
 	close(r->disk.base_fd);
 	return st;
 }
@@ -409,6 +408,8 @@ main(int argc, char **argv)
 	if (st == OK)
 		st = run(&relay);
 	daemon_end(&relay.daemon);
+	/* The next process waits until this one's files are gone. */
+	handover_end(&relay.handover);
 	log_report_suppressed();
 	return st == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -226,7 +226,7 @@ packet_get_state(
 	st = state_get(in, &packet_state, p);
 	n = state_get_u32(in, p->size);
 	bytes = reader_take(&in->r, n);
-	if (st == OK && (bytes == NULL || p->has_data != (n == p->size)))
+	if (st == OK && (bytes == NULL || (p->has_data && n != p->size)))
 		st = E_MALFORMED;
 	if (st == OK && packet_copy(pool, p, bytes, n) != n)
 		st = E_NOMEM;

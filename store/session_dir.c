@@ -603,22 +603,25 @@ static enum status
 get_contents(struct session_dir *d, struct state_in *in)
 {
 	enum status st = state_get(in, &session_dir_state, d);
-	bool has_claim;
 	struct dir_id output = { 0 };
+	bool has_claim, is_elsewhere;
 
 	if (st == OK)
 		st = state_get(in, &dir_id_state, &output);
-	if (st == OK && !dir_is_same(&output, &d->output->id))
-		st = E_NOENT;
 	if (st == OK)
 		st = get_fd(d, in);
 	if (st != OK)
 		return st;
+	/* It was removed together with the output directory, which was made
+	 * again: so will this one be. */
+	is_elsewhere = !dir_is_same(&output, &d->output->id);
+	if (is_elsewhere && !folder_dir_is_removed(d->fd))
+		return E_NOENT;
 	d->journal_root.path = d->path;
 	has_claim = state_get_bool(in);
 	if (has_claim && (d->path == NULL || d->wanted == NULL))
 		return E_MALFORMED;
-	if (has_claim)
+	if (has_claim && !is_elsewhere)
 		st = claim_again(d);
 	if (st == OK && state_get_bool(in))
 		note_again(d, state_get_u64(in));

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -130,6 +131,8 @@ on_accepted(int take_fd, const struct sockaddr *peer, void *arg)
 {
 	const struct timeval limit = { .tv_sec = TAKE_OVER_S };
 	struct take_over *t = arg;
+	struct take_over_hello hello = t->config.hello;
+	struct stat output;
 
 	if (t->fd >= 0 || !is_same_user(take_fd)) {
 		log_warn("take-over refused: %s",
@@ -140,9 +143,14 @@ on_accepted(int take_fd, const struct sockaddr *peer, void *arg)
 	}
 	t->fd = take_fd;
 	t->event = event_new(t->base, take_fd, EV_READ, on_client, t);
+	/* Somebody may have removed the directory, or made it again. */
+	if (stat(t->config.output, &output) == 0) {
+		hello.device = output.st_dev;
+		hello.ino = output.st_ino;
+	}
 	if (t->event == NULL || event_add(t->event, &limit) != 0 ||
-	    !unix_socket_send(take_fd, &t->config.hello,
-		sizeof(t->config.hello), NULL, 0, NULL, 0, MSG_DONTWAIT))
+	    !unix_socket_send(
+		take_fd, &hello, sizeof(hello), NULL, 0, NULL, 0, MSG_DONTWAIT))
 		drop_client(t);
 }
 
@@ -181,9 +189,10 @@ take_over_destroy(struct take_over *t)
 {
 	if (t == NULL)
 		return;
-	drop_client(t);
 	listener_destroy(t->listener);
 	unix_socket_remove(&t->socket);
+	/* The process that took over waits for this. */
+	drop_client(t);
 	free(t);
 }
 

@@ -34,8 +34,8 @@ struct take_over;
 /* What the running relay is. All of it is of this machine and this boot. */
 struct take_over_hello {
 	uint64_t magic;
-	uint32_t version, oldest;     /* of its state; see handover.h */
-	uint64_t device, ino;	      /* of its output directory */
+	uint32_t version, oldest; /* of its state; see handover.h */
+	uint64_t device, ino; /* of its output directory; 0: there is none */
 	uint16_t control, data, live; /* its ports */
 	uint16_t udp;		      /* 0: none */
 };
@@ -43,8 +43,9 @@ struct take_over_hello {
 /* The running relay. ASKED is called when a new process asks, in the loop of
  * BASE: take_over_handoff() is to be filled then. One at a time. */
 struct take_over_config {
-	const char *path; /* borrowed */
-	struct take_over_hello hello;
+	const char *path;	      /* borrowed, like OUTPUT */
+	struct take_over_hello hello; /* without the output directory */
+	const char *output;
 	void (*asked)(void *arg);
 	void *arg;
 };

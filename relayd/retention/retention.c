@@ -116,9 +116,8 @@ restore_entry(void *retention, const struct notes_row *row)
 	table_keep(t, e, row->is_kept);
 }
 
-/* Sessions without users have ended. At the start none has users. A note
- * follows when its bytes are counted, unless IS_LAST: nothing is counted any
- * more. */
+/* Sessions without users have ended. A note follows when the bytes are counted,
+ * unless IS_LAST: nothing is counted any more. */
 static void
 end_unused_sessions(struct retention *r, bool is_last)
 {
@@ -263,7 +262,6 @@ load(struct retention *r)
 	r->has_logged_why = r->has_unnoted = false;
 	r->table.memory_max = r->memory_max;
 	find_moved(r);
-	end_unused_sessions(r, false);
 	if (r->table.n > 0)
 		log_info("retention: notes of %" PRIu64
 			 " directories with %" PRIu64 " bytes",
@@ -392,9 +390,13 @@ check_some(struct retention *r, unsigned n)
 static void
 tick(struct retention *r)
 {
+	const bool is_first = !r->is_loaded;
+
 	follow_output(r);
 	note_all_again(r);
-	end_unused_sessions(r, false);
+	/* The sessions that a restart has moved are reported meanwhile. */
+	if (!is_first)
+		end_unused_sessions(r, false);
 	retention_measure_disk(r);
 	r->is_estimated = false;
 	check_some(r, RETENTION_CHECKS);

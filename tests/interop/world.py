@@ -214,6 +214,7 @@ class Relay:
         self.pid = None
         self.options, self.environment = (), None   # of the last start
         self.restarter = None
+        self.replacing = threading.Lock()       # held while it is replaced
         self.output = os.path.join(world.directory, "out")
         self.log = os.path.join(world.directory, "relay.log")
 
@@ -260,6 +261,11 @@ class Relay:
 
     def take_over(self):
         """Another process takes over; the old one ends with status 0."""
+        with self.replacing:
+            self.replace()
+
+    def replace(self):
+        """The same, where nobody looks meanwhile."""
         said = self.said(TAKEN_OVER)
         child = self.spawn([*self.options, "--take-over"])
 
@@ -293,6 +299,11 @@ class Relay:
 
     def is_alive(self):
         """Neither gone nor a zombie."""
+        with self.replacing:
+            return self.is_there()
+
+    def is_there(self):
+        """The same, where it is not replaced meanwhile."""
         if self.child is not None:
             return self.child.poll() is None
         return self.pid in processes(os.path.basename(self.path), self.output)
