@@ -361,6 +361,16 @@ acceptor_sessions(const struct acceptor *a)
 	return placement_sessions(a->placement);
 }
 
+unsigned
+acceptor_conns(const struct acceptor *a)
+{
+	unsigned n = conns_count(&a->conns);
+
+	for (unsigned i = 0; i < a->n_workers; i++)
+		n += worker_conns(a->workers[i]);
+	return n;
+}
+
 void
 acceptor_leave_files(struct acceptor *a)
 {

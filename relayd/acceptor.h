@@ -94,6 +94,7 @@ struct acceptor_moved {
 enum status acceptor_freeze(struct acceptor *a) MUST_CHECK;
 void acceptor_put_state(struct state_out *o, struct acceptor *a);
 unsigned acceptor_sessions(const struct acceptor *a);
+unsigned acceptor_conns(const struct acceptor *a);
 /* Another process goes on with the files: remove the journals. */
 void acceptor_leave_files(struct acceptor *a);
 unsigned acceptor_listeners(const struct acceptor *a, int *out, unsigned most);

@@ -16,6 +16,7 @@
 #include "relayd/process/options.h"
 #include "relayd/process/rundir.h"
 #include "relayd/process/systemd.h"
+#include "relayd/stats/stats.h"
 
 #define MAGIC UINT64_C(0x5450525354415445) /* "TPRSTATE" */
 
@@ -34,6 +35,7 @@ put_head(struct buf *b, const struct state_head *head)
 	buf_u16(b, head->live);
 	buf_u64(b, head->frozen_ns);
 	buf_u32(b, head->n_sessions);
+	buf_u32(b, head->n_conns);
 }
 
 enum status
@@ -53,6 +55,7 @@ state_head_decode(struct state_head *head, const uint8_t *p, size_t n)
 	head->live = reader_u16(&r);
 	head->frozen_ns = reader_u64(&r);
 	head->n_sessions = reader_u32(&r);
+	head->n_conns = reader_u32(&r);
 	if (r.bad || head->magic != MAGIC)
 		return E_MALFORMED;
 	if (head->oldest_reader > STATE_VERSION || head->version < STATE_OLDEST)
@@ -222,19 +225,32 @@ handover_restore(struct handover *h, struct acceptor *a)
 	return OK;
 }
 
+static void
+report(const struct acceptor_moved *m, uint32_t n_conns, uint64_t pause_ms)
+{
+	const unsigned closed = n_conns > m->conns ? n_conns - m->conns : 0;
+	struct stats *s = stats_main();
+
+	log_notice("taken over from the process before: %u sessions, %u "
+		   "connections, %u viewers, after a pause of %" PRIu64 " ms",
+	    m->sessions, m->conns, m->viewers, pause_ms);
+	if (closed > 0 || m->closed_viewers > 0)
+		log_warn("the restart has closed %u connections and %u viewers",
+		    closed, m->closed_viewers);
+	stats_set(s, STAT_restored_sessions, m->sessions);
+	stats_set(s, STAT_restored_connections, m->conns);
+	stats_set(s, STAT_restored_viewers, m->viewers);
+	stats_set(s, STAT_unrestored_connections, closed);
+	stats_set(s, STAT_unrestored_viewers, m->closed_viewers);
+	stats_set(s, STAT_restart_pause, pause_ms > 0 ? pause_ms : 1);
+}
+
 void
 handover_done(struct handover *h)
 {
 	if (h->bytes == NULL)
 		return;
-	log_notice("taken over from the process before: %u sessions, %u "
-		   "connections, %u viewers, after a pause of %" PRIu64 " ms",
-	    h->moved.sessions, h->moved.conns, h->moved.viewers,
-	    h->pause_ns / NS_PER_MS);
-	if (h->moved.sessions < h->head.n_sessions)
-		log_warn("sessions cut by this restart: %" PRIu32
-			 "; create them again",
-		    h->head.n_sessions - h->moved.sessions);
+	report(&h->moved, h->head.n_conns, h->pause_ns / NS_PER_MS);
 	if (h->old >= 0)
 		close(h->old);
 	else
@@ -287,6 +303,7 @@ fill(struct handoff *to, struct acceptor *a, uint64_t frozen_ns)
 		.live = ports.live,
 		.frozen_ns = frozen_ns,
 		.n_sessions = acceptor_sessions(a),
+		.n_conns = acceptor_conns(a),
 	};
 	struct state_out o = { 0 };
 	struct buf all = { 0 };
@@ -347,8 +364,9 @@ give_to_manager(struct handover *h, struct acceptor *a)
 	h->to.n_listeners = 0;
 	if (st != OK)
 		return E_NOENT;
-	log_notice("sessions given to the service manager: %u; they end unless "
-		   "it starts the relay again",
+	log_notice("sessions given to the service manager: %u; unless it "
+		   "starts the relay again, they end, and must be created "
+		   "again",
 	    acceptor_sessions(a));
 	return OK;
 }

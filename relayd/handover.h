@@ -36,9 +36,9 @@ struct state_head {
 	uint32_t n_fds, n_objects;
 	uint16_t control, data, live; /* ports, in the order of listeners */
 	uint64_t frozen_ns;	      /* when it stopped reading */
-	uint32_t n_sessions;
+	uint32_t n_sessions, n_conns;
 };
-#define STATE_HEAD_LEN 54
+#define STATE_HEAD_LEN 58
 
 /* Parse the head of the N bytes at P and check it against the rest.
  * E_MALFORMED: damaged; E_NOENT: of a version that this one cannot read, *HEAD

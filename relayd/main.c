@@ -297,9 +297,13 @@ prepare(struct relay *r)
 static void
 report_cut(struct relay *r)
 {
+	const struct handover *h = &r->handover;
+
 	r->cut = open_sessions_take(&r->sessions, r->options.run_dir);
-	if (r->handover.moved.sessions > 0)
-		r->cut = 0;
+	if (h->bytes != NULL)
+		r->cut = h->head.n_sessions > h->moved.sessions
+			     ? h->head.n_sessions - h->moved.sessions
+			     : 0;
 	if (r->cut == 0)
 		return;
 	stats_add(stats_main(), STAT_sessions_cut, r->cut);

@@ -309,12 +309,7 @@ worker_leave_files(struct worker *w)
 unsigned
 worker_conns(const struct worker *w)
 {
-	const struct conn *c;
-	unsigned n = 0;
-
-	list_each (c, &w->conns.conns, struct conn, node)
-		n++;
-	return n;
+	return conns_count(&w->conns);
 }
 
 struct loop *

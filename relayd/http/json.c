@@ -456,14 +456,16 @@ write_threads(struct buf *b, const struct view *v)
 	json_close(b, ']');
 }
 
-/* For a day after the start it says what the last restart cut. */
+/* For a day after the start it says what the restart moved and cut. */
 static void
 write_state(struct buf *b, const struct view *v)
 {
-	const uint64_t cut = stats_sum(STAT_sessions_cut);
+	const uint64_t cut = stats_sum(STAT_sessions_cut),
+		       restored = stats_sum(STAT_restored_sessions);
 	const struct view_state *state = view_state(v);
 	const char *said = state->text;
 	char text[512];
+	int n;
 
 	json_add_bool(b, "is_ready", state->reason == NULL);
 	json_open(b, "reasons", '[');
@@ -471,13 +473,20 @@ write_state(struct buf *b, const struct view *v)
 		json_add_string(b, NULL, state->reason);
 	json_close(b, ']');
 	json_add_string(b, "state", state->name);
-	if (state->reason == NULL && cut > 0 &&
+	if (state->reason == NULL && (cut > 0 || restored > 0) &&
 	    clock_now_ns() - v->started_ns <= 24 * 3600 * NS_PER_S) {
-		snprintf(text, sizeof(text),
-		    "%s Sessions cut when the relay last ended: %" PRIu64
-		    "; their tracers did not notice, so destroy and create "
-		    "these sessions again.",
-		    state->text, cut);
+		n = snprintf(text, sizeof(text), "%s", state->text);
+		if (restored > 0)
+			n += snprintf(text + n, sizeof(text) - (size_t)n,
+			    " Sessions taken over from the process before: "
+			    "%" PRIu64 ", after a pause of %" PRIu64 " ms.",
+			    restored, stats_sum(STAT_restart_pause));
+		if (cut > 0)
+			snprintf(text + n, sizeof(text) - (size_t)n,
+			    " Sessions cut when the relay last ended: %" PRIu64
+			    "; their tracers did not notice, so destroy and "
+			    "create these sessions again.",
+			    cut);
 		said = text;
 	}
 	json_add_string(b, "state_text", said);

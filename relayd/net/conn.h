@@ -140,6 +140,7 @@ void conn_destroy(struct conn *c, bool aborted);
 void conns_put_state(struct state_out *o, const struct conns *set);
 enum status conns_get_state(struct conns *set, struct state_in *in,
     void (*came)(struct conn *c, void *arg), void *arg) MUST_CHECK;
+unsigned conns_count(const struct conns *set);
 extern const struct state_table placement_key_state;
 /* S, whose control connection is gone, gives TAKE_GONE to SET's session_gone
  * when it is destroyed. */

@@ -158,17 +158,25 @@ get_conn(struct conns *set, struct state_in *in, struct conn **out)
 	return OK;
 }
 
+unsigned
+conns_count(const struct conns *set)
+{
+	const struct conn *c;
+	unsigned n = 0;
+
+	list_each (c, &set->conns, struct conn, node)
+		n++;
+	return n;
+}
+
 /* One part for each, so that one that cannot be read harms no other. */
 void
 conns_put_state(struct state_out *o, const struct conns *set)
 {
 	const struct conn *c;
-	uint32_t n = 0;
 	size_t part;
 
-	list_each (c, &set->conns, struct conn, node)
-		n++;
-	state_put_u32(o, n);
+	state_put_u32(o, conns_count(set));
 	list_each (c, &set->conns, struct conn, node) {
 		part = state_begin(o);
 		put_conn(o, c);

@@ -64,13 +64,18 @@ static void
 format_line(char *text, size_t n, const struct service_figures *f,
     uint64_t lost, double rate)
 {
-	char shown[32];
+	const uint64_t restored = stats_sum(STAT_restored_sessions);
+	char shown[32], before[96] = "";
 
 	show_rate(shown, sizeof(shown), rate);
+	if (restored > 0)
+		snprintf(before, sizeof(before),
+		    ", %" PRIu64 " taken over after %" PRIu64 " ms", restored,
+		    stats_sum(STAT_restart_pause));
 	snprintf(text, n,
-	    "%" PRIu64 " session%s, %" PRIu64 " viewer%s, %s received, %" PRIu64
-	    " packet%s lost, %" PRIu64 " MiB of packets in memory",
-	    f->sessions, f->sessions == 1 ? "" : "s", f->viewers,
+	    "%" PRIu64 " session%s%s, %" PRIu64 " viewer%s, %s received, "
+	    "%" PRIu64 " packet%s lost, %" PRIu64 " MiB of packets in memory",
+	    f->sessions, f->sessions == 1 ? "" : "s", before, f->viewers,
 	    f->viewers == 1 ? "" : "s", shown, lost, lost == 1 ? "" : "s",
 	    f->held >> 20);
 }
