@@ -12,6 +12,7 @@
 #include "common/checksum.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "relayd/http/http.h"
 #include "relayd/process/listen_url.h"
 #include "relayd/process/options.h"
 #include "relayd/process/rundir.h"
@@ -214,6 +215,8 @@ handover_restore(struct handover *h, struct acceptor *a)
 	rcu_register_thread();
 	st = acceptor_get_state(a, &h->in, h->udp.n_workers, &h->moved);
 	rcu_unregister_thread();
+	if (st == OK)
+		st = stats_get_state(&h->in);
 	if (st != OK)
 		log_error("the restart cannot restore everything: %s",
 		    status_text(st));
@@ -223,6 +226,19 @@ handover_restore(struct handover *h, struct acceptor *a)
 		return E_IO;
 	h->pause_ns = clock_now_ns() - h->head.frozen_ns;
 	return OK;
+}
+
+void
+handover_restore_http(struct handover *h, struct http *http)
+{
+	enum status st;
+
+	if (h->bytes == NULL)
+		return;
+	st = http_get_state(http, &h->in);
+	if (st != OK)
+		log_warn("http: the restart has forgotten earlier events: %s",
+		    status_text(st));
 }
 
 static void
@@ -289,9 +305,10 @@ handover_prepare(
 		(void)!handoff_prepare(&h->to);
 }
 
-/* Write the state of A into TO. */
+/* Write the state into TO. */
 static enum status
-fill(struct handoff *to, struct acceptor *a, uint64_t frozen_ns)
+fill(struct handoff *to, struct acceptor *a, struct http *http,
+    uint64_t frozen_ns)
 {
 	const struct daemon_ports ports = acceptor_ports(a);
 	struct state_head head = {
@@ -310,6 +327,8 @@ fill(struct handoff *to, struct acceptor *a, uint64_t frozen_ns)
 	enum status st = E_NOMEM;
 
 	acceptor_put_state(&o, a);
+	stats_put_state(&o);
+	http_put_state(&o, http);
 	if (!state_out_is_bad(&o)) {
 		head.n_bytes = buf_len(&o.buf);
 		head.checksum = checksum_crc32(
@@ -332,13 +351,14 @@ fill(struct handoff *to, struct acceptor *a, uint64_t frozen_ns)
 
 /* A process has asked for it. */
 static enum status
-give_to_next(struct handover *h, struct acceptor *a, struct handoff *to)
+give_to_next(struct handover *h, struct acceptor *a, struct http *http,
+    struct handoff *to)
 {
 	const uint64_t frozen_ns = clock_now_ns();
 	enum status st = acceptor_freeze(a);
 
 	if (st == OK)
-		st = fill(to, a, frozen_ns);
+		st = fill(to, a, http, frozen_ns);
 	if (st == OK && take_over_ready(h->server) &&
 	    take_over_yours(h->server)) {
 		log_notice("the next process has taken over");
@@ -351,13 +371,13 @@ give_to_next(struct handover *h, struct acceptor *a, struct handoff *to)
 
 /* The service manager keeps it for the next process. */
 static enum status
-give_to_manager(struct handover *h, struct acceptor *a)
+give_to_manager(struct handover *h, struct acceptor *a, struct http *http)
 {
 	const uint64_t frozen_ns = clock_now_ns();
 	enum status st = acceptor_freeze(a);
 
 	if (st == OK)
-		st = fill(&h->to, a, frozen_ns);
+		st = fill(&h->to, a, http, frozen_ns);
 	if (st == OK && !handoff_store(&h->to))
 		st = E_IO;
 	/* The listening sockets are those of the acceptor. */
@@ -372,15 +392,15 @@ give_to_manager(struct handover *h, struct acceptor *a)
 }
 
 enum status
-handover_give(struct handover *h, struct acceptor *a)
+handover_give(struct handover *h, struct acceptor *a, struct http *http)
 {
 	struct handoff *to = take_over_handoff(h->server);
 
 	if (to != NULL)
-		return give_to_next(h, a, to);
+		return give_to_next(h, a, http, to);
 	if (h->to.state < 0)
 		return E_NOENT;
-	return give_to_manager(h, a);
+	return give_to_manager(h, a, http);
 }
 
 void

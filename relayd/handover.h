@@ -2,7 +2,8 @@
 /*
  * A restart that peers do not notice: this process gives all that it has to the
  * next one, through the service manager or to a process that asked for it
- * (--take-over), or has got it from the one before. Main thread.
+ * (--take-over), or has got it from the one before (doc/ops/upgrading.md). Main
+ * thread.
  */
 #ifndef RELAYD_HANDOVER_H
 #define RELAYD_HANDOVER_H
@@ -18,6 +19,7 @@
 #include "relayd/net/take_over.h"
 #include "relayd/process/handoff.h"
 
+struct http;
 struct options;
 
 /* The state that this version writes, and the oldest version that reads it: it
@@ -73,6 +75,8 @@ enum status handover_begin(
 /* Between acceptor_prepare() and acceptor_start(): restore what there is, and
  * wait until the relay that was asked has ended. E_IO: it goes on. */
 enum status handover_restore(struct handover *h, struct acceptor *a) MUST_CHECK;
+/* After http_create(): its events go on. */
+void handover_restore_http(struct handover *h, struct http *http);
 /* All is restored and serves: the service manager may forget the rest. */
 void handover_done(struct handover *h);
 
@@ -84,9 +88,11 @@ void handover_prepare(
  * After acceptor_run(): give everything away, if a process has asked or there
  * is a service manager. OK: it is given, so nothing may be closed any more,
  * except handover_end(). E_NOENT: nobody takes it: stop. E_LATER: the process
- * that asked did not take it: go on by acceptor_start() and acceptor_run().
+ * that asked did not take it: go on by acceptor_start(), http_start() and
+ * acceptor_run().
  */
-enum status handover_give(struct handover *h, struct acceptor *a) MUST_CHECK;
+enum status handover_give(
+    struct handover *h, struct acceptor *a, struct http *http) MUST_CHECK;
 /* Closes what is left; the process that took over goes on then. */
 void handover_end(struct handover *h);
 

@@ -139,6 +139,13 @@ make_http(struct relay *r, const struct daemon_ports *ports)
 	return http_create(&r->http, &config);
 }
 
+static enum status
+start_http(struct relay *r)
+{
+	return http_start(
+	    r->http, &r->threads, retention_thread_loop(r->retention));
+}
+
 /* In the sandbox. */
 static enum status
 start_threads(struct relay *r)
@@ -154,8 +161,7 @@ start_threads(struct relay *r)
 	if (st != OK)
 		return st;
 	acceptor_threads(r->acceptor, &r->threads);
-	return http_start(
-	    r->http, &r->threads, retention_thread_loop(r->retention));
+	return start_http(r);
 }
 
 /* Until a signal ends the relay, or another process takes over. */
@@ -166,12 +172,15 @@ run_until_end(struct relay *r)
 
 	for (;;) {
 		acceptor_run(r->acceptor);
-		st = handover_give(&r->handover, r->acceptor);
+		st = handover_give(&r->handover, r->acceptor, r->http);
 		if (st != E_LATER)
 			break;
 		st = acceptor_start(r->acceptor);
+		if (st == OK)
+			st = start_http(r);
 		if (st != OK)
 			return st;
+		http_serving(r->http);
 	}
 	r->is_given = st == OK;
 	(void)systemd_notify("STOPPING=1\n");
@@ -213,6 +222,7 @@ serve(struct relay *r)
 		st = make_http(r, &ports);
 	ports.http = http_port(r->http);
 	if (st == OK) {
+		handover_restore_http(&r->handover, r->http);
 		recover(r);
 		st = daemon_write(d, &ports);
 	}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/state.h"
 #include "common/thread.h"
 #include "relayd/http/http_internal.h"
 #include "relayd/net/listener.h"
@@ -460,15 +461,40 @@ http_drain(struct http *h)
 		;
 }
 
+static void
+end_thread(struct http *h)
+{
+	if (!h->has_thread)
+		return;
+	command(h, MESSAGE_STOP);
+	pthread_join(h->thread, NULL);
+	h->has_thread = h->loop.is_stopping = false;
+}
+
+void
+http_put_state(struct state_out *o, struct http *h)
+{
+	state_put_bool(o, h != NULL);
+	if (h == NULL)
+		return;
+	end_thread(h);
+	recent_put_state(o, &h->events, &h->closed);
+}
+
+enum status
+http_get_state(struct http *h, struct state_in *in)
+{
+	if (!state_get_bool(in) || h == NULL)
+		return OK;
+	return recent_get_state(&h->events, &h->closed, in);
+}
+
 void
 http_destroy(struct http *h)
 {
 	if (h == NULL)
 		return;
-	if (h->has_thread) {
-		command(h, MESSAGE_STOP);
-		pthread_join(h->thread, NULL);
-	}
+	end_thread(h);
 	relay_event_listen(NULL, NULL);
 	ask_forget(h);
 	sockets_close(h);

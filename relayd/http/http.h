@@ -59,4 +59,14 @@ void http_reload(const struct options *o, void *http);
 void http_drain(struct http *h);
 void http_destroy(struct http *h);
 
+/*
+ * A restart (common/state.h). put: ends the thread; http_start() and
+ * http_serving() go on. get: between http_create() and http_start();
+ * E_MALFORMED, E_NOMEM: what it has is empty.
+ */
+struct state_in;
+struct state_out;
+void http_put_state(struct state_out *o, struct http *h);
+enum status http_get_state(struct http *h, struct state_in *in) MUST_CHECK;
+
 #endif

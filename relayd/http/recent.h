@@ -20,7 +20,7 @@
 struct event_line {
 	uint64_t number, session; /* session: its id, 0: of none */
 	char *data;		  /* one line of JSON */
-	const char *kind;	  /* constant */
+	char kind[24];
 };
 
 struct events {
@@ -31,7 +31,7 @@ struct events {
 
 enum status events_init(struct events *e, uint64_t start) MUST_CHECK;
 void events_free(struct events *e);
-/* KIND is constant; TAKE_DATA was allocated with malloc. Returns the event. */
+/* TAKE_DATA was allocated with malloc. Returns the event. */
 const struct event_line *events_add(
     struct events *e, const char *kind, uint64_t session, char *take_data);
 /* The event with this number; NULL: it is forgotten, or has not happened. */
@@ -69,5 +69,14 @@ void closed_add(struct closed *c, const struct session_info *take_s);
 /* The I-th, counted from the oldest. */
 const struct session_info *closed_at(const struct closed *c, unsigned i);
 const struct session_info *closed_find(const struct closed *c, uint64_t id);
+
+/* A restart (common/state.h): the ids go on, and what has an id is still there.
+ * get: both are as they were initialized. E_MALFORMED, E_NOMEM. */
+struct state_in;
+struct state_out;
+void recent_put_state(
+    struct state_out *o, const struct events *e, const struct closed *c);
+enum status recent_get_state(
+    struct events *e, struct closed *c, struct state_in *in) MUST_CHECK;
 
 #endif

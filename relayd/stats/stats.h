@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "common/compiler.h"
 #include "common/publish.h"
 #include "common/status.h"
 #include "common/thread.h"
@@ -108,5 +109,12 @@ uint64_t stats_refusals(enum stats_port port, enum refusal why);
 void stats_connection_came(enum stats_port port);
 void stats_connection_went(enum stats_port port);
 uint64_t stats_connections(enum stats_port port);
+
+/* A restart (common/state.h): the sums of all counters go on as those of the
+ * main thread. Gauges are not in it. E_MALFORMED. */
+struct state_in;
+struct state_out;
+void stats_put_state(struct state_out *o);
+enum status stats_get_state(struct state_in *in) MUST_CHECK;
 
 #endif
