@@ -162,6 +162,27 @@ class Daemon:
         self.is_stopped = False
         self._start()
 
+    def next_process(self, *options, prefix=()):
+        """One that takes over, or tries to; with more OPTIONS."""
+        return subprocess.Popen(
+            [*prefix, *self.command, *options, "--take-over"],
+            env=self.environment, stdin=subprocess.DEVNULL, stdout=self.log,
+            stderr=self.log, preexec_fn=self.limit)
+
+    def take_over(self, *options):
+        """Another process goes on; this one ends with status 0."""
+        text = "taken over from the process before"
+        done = self.log_text().count(text)
+        successor = self.next_process(*options)
+        try:
+            self.wait_for_end()
+            self.wait_log(text, done + 1)
+        except Failed:
+            successor.kill()
+            successor.wait()
+            raise
+        self.process, self.is_stopped = successor, False
+
     def journals(self):
         return [p.name for p in self.out.glob(".tracepulse-journal.*")]
 

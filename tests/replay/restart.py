@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Restarts with --take-over: peers and viewers go on, and a take-over that fails
+changes nothing. Also the next and the last process of a relay in person, to give
+it damaged states. Starts daemons of its own."""
+import contextlib
+import fcntl
+import os
+import random
+import socket
+import struct
+import sys
+import time
+import zlib
+
+import relay
+import viewer
+from relay import Failed, check, equal, wait_until
+
+# relayd/net/take_over.h, relayd/handover.h
+HELLO = "=QIIQQHHHH4x"
+GIVE, READY, TAKEN, YOURS, REFUSED = range(1, 6)
+HEAD = ">QIIQIIIHHHQII"
+HEAD_LEN = struct.calcsize(HEAD)
+TAKEN_OVER = "taken over from the process before"
+MUTATIONS = 120
+HOSTILE = 200
+
+
+def a_session_goes_on():
+    """Byte for byte as without restarts, also over rotations."""
+    with relay.Daemon(workers=2) as daemon:
+        sessions = [relay.Session(daemon, f"s{i}") for i in range(4)]
+        for chunk in range(1, 6):
+            for s in sessions:
+                s.packet()
+            daemon.take_over()
+            for s in sessions:
+                s.packet()
+            if chunk == 3:
+                daemon.take_over()
+        for s in sessions:
+            s.finish()
+        check("cut" not in daemon.log_text(), daemon.log_text())
+
+
+def chunks_go_on():
+    """In the middle of a rotation; the archives are as without a restart."""
+    with relay.Daemon() as daemon:
+        s = relay.Session(daemon)
+        s.packets(3)
+        s.control.create_chunk(1)
+        daemon.take_over()
+        s.control.rotate(1, (s.stream, 5), (s.meta, 0))
+        daemon.take_over()
+        for _ in range(4):
+            s.packet()
+        daemon.take_over()
+        code, path = s.control.close_chunk(0, 0)
+        s.control.wait_gone(0)
+        daemon.take_over()
+        s.wait_written()
+        where = daemon.out / path / "ust/uid/0/64-bit/ch_0"
+        equal(where.read_bytes(), s.written[:5 * 4096], "the archive")
+        s.control.close_chunk(1, 2)
+        s.leave()
+
+
+def halves_go_on():
+    """What was read and not used yet: half a request, half a packet."""
+    with relay.Daemon() as daemon:
+        s = relay.Session(daemon)
+        s.packets(2)
+        request = relay.frame(relay.SEND_INDEX, relay.index_request(
+            s.stream, 2, 4096))
+        packet = struct.pack(">QQQII", 0, s.stream, 2, 4096, 0) + b"p" * 4096
+        s.control.send(request[:11])
+        s.data.send(packet[:7])
+        time.sleep(0.05)
+        daemon.take_over()
+        s.control.send(request[11:50])
+        s.data.send(packet[7:1000])
+        time.sleep(0.05)
+        daemon.take_over()
+        s.control.send(request[50:])
+        equal(struct.unpack(">I", s.control.read(4))[0], relay.OK, "index")
+        daemon.take_over()
+        s.data.send(packet[1000:])
+        s.offsets.append(len(s.written))
+        s.written += b"p" * 4096
+        s.seq = 3
+        s.packet()
+        s.finish()
+
+
+def packets_that_wait_go_on():
+    """Bytes without a record, a record without bytes, a gap; and if no next
+    process comes, whole packets are in the file."""
+    for is_taken in True, False:
+        with relay.Daemon() as daemon:
+            s = relay.Session(daemon)
+            s.packets(1)
+            s.data.packet(s.stream, 1, b"w" * 4096)
+            s.control.index(s.stream, 2, 4096)
+            time.sleep(0.1)
+            if is_taken:
+                daemon.take_over()
+                time.sleep(0.1)
+                equal((s.dir / "ch_0").read_bytes()[:4096], s.written, "file")
+                s.data.packet(s.stream, 2, b"x" * 4096)
+                s.control.index(s.stream, 1, 4096)
+                s.offsets += [4096, 8192]
+                s.written += b"w" * 4096 + b"x" * 4096
+                s.seq = 3
+                daemon.take_over()
+                s.finish()
+                continue
+            daemon.stop()
+            equal((s.dir / "ch_0").read_bytes(), s.written + b"w" * 4096,
+                  "what had arrived")
+
+
+def viewers_go_on():
+    """Attached, in the middle of a stream, while half a request is there."""
+    with relay.Daemon() as daemon, viewer.bystanders(daemon) as good:
+        for _ in range(3):
+            daemon.take_over()
+            good.step()
+        good.session.packet()
+        daemon.take_over()
+        good.read()
+
+
+class Next:
+    """The next process, in person."""
+
+    def __init__(self, daemon):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(relay.TIMEOUT)
+        self.sock.connect(str(daemon.rundir / "relayd/take-over"))
+        self.hello = self.sock.recv(struct.calcsize(HELLO))
+        self.fds = []
+
+    def ask(self):
+        """The state, its descriptors and listeners."""
+        self.memfd = os.memfd_create("state", os.MFD_ALLOW_SEALING)
+        pack, fill = socket.socketpair()
+        socket.send_fds(self.sock, [struct.pack("=I", GIVE)],
+                        [self.memfd, fill.fileno()])
+        fill.close()
+        word, self.listeners, _, _ = socket.recv_fds(self.sock, 4, 80)
+        equal(struct.unpack("=I", word)[0], READY, "the answer")
+        self.state = os.pread(self.memfd, os.fstat(self.memfd).st_size, 0)
+        pack.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                data, fds, _, _ = socket.recv_fds(pack, 1, 253)
+                if not data:
+                    break
+                self.fds += fds
+        pack.close()
+
+    def close(self):
+        self.sock.close()
+        for fd in self.fds + self.listeners + [self.memfd]:
+            os.close(fd)
+
+
+def a_take_over_that_ends_changes_nothing():
+    """The next process goes before it has taken everything."""
+    with relay.Daemon() as daemon:
+        s = relay.Session(daemon)
+        s.packets(2)
+        Next(daemon).sock.close()
+        s.packets(1)
+        for _ in range(3):
+            other = Next(daemon)
+            other.ask()
+            other.close()
+            daemon.wait_log("did not take over; this one goes on")
+            s.packets(2)
+        s.data.packet(s.stream, s.seq, b"w" * 4096)
+        time.sleep(0.05)
+        other = Next(daemon)
+        other.ask()
+        other.close()
+        s.control.index(s.stream, s.seq, 4096)
+        s.offsets.append(len(s.written))
+        s.written += b"w" * 4096
+        s.seq += 1
+        s.packets(2)
+        daemon.take_over()
+        s.finish()
+
+
+def refused(daemon, why, *options):
+    """The next process ends with status 1, and says why; the relay goes on."""
+    successor = daemon.next_process(*options)
+    equal(successor.wait(relay.TIMEOUT), 1, "its status")
+    check(why in daemon.log_text(), f"{why!r} not in {daemon.log_text()}")
+    check(daemon.process.poll() is None, "the relay has ended")
+
+
+def others_are_refused():
+    """Other ports, another output directory, no relay at all."""
+    with relay.Daemon() as daemon:
+        s = relay.Session(daemon)
+        s.packet()
+        refused(daemon, "it has other ports", "-C", "tcp://127.0.0.1:1")
+        refused(daemon, "it has another output directory", "-o",
+                str(daemon.top / "elsewhere"))
+        s.packet()
+        s.finish()
+        daemon.environment["LTTNG_RUNDIR"] = str(daemon.top / "nowhere")
+        refused(daemon, "cannot reach the relay that runs")
+
+
+class Last:
+    """The process before, in person: gives a state that was recorded, with
+    changes, to a next process."""
+
+    def __init__(self, daemon, given):
+        self.daemon, self.given = daemon, given
+        self.path = daemon.rundir / "relayd/take-over"
+
+    def offer(self, state):
+        """The status of the process that gets STATE; None: it serves."""
+        self.path.unlink(missing_ok=True)
+        server = socket.socket(socket.AF_UNIX)
+        server.settimeout(relay.TIMEOUT)
+        server.bind(str(self.path))
+        server.listen(1)
+        taken = self.daemon.log_text().count(TAKEN_OVER)
+        child = self.daemon.next_process()
+        try:
+            sock, _ = server.accept()
+            server.close()
+            sock.settimeout(relay.TIMEOUT)
+            sock.sendall(self.given.hello)
+            with contextlib.suppress(OSError):
+                self.give(sock, state)
+            sock.close()
+            return self.status(child, taken)
+        finally:
+            child.kill()
+            child.wait()
+
+    def give(self, sock, state):
+        word, (memfd, fill), _, _ = socket.recv_fds(sock, 4, 2)
+        os.pwrite(memfd, state, 0)
+        fcntl.fcntl(memfd, fcntl.F_ADD_SEALS, 15)
+        with socket.socket(fileno=fill) as pack:
+            for fd in self.given.fds:
+                socket.send_fds(pack, [b"\0"], [fd])
+        os.close(memfd)
+        socket.send_fds(sock, [struct.pack("=I", READY)], self.given.listeners)
+        word = sock.recv(4)
+        if word and struct.unpack("=I", word)[0] == TAKEN:
+            sock.sendall(struct.pack("=I", YOURS))
+
+    def status(self, child, before):
+        end = time.monotonic() + relay.TIMEOUT
+        while time.monotonic() < end:
+            if child.poll() is not None:
+                return child.returncode
+            if self.daemon.log_text().count(TAKEN_OVER) > before:
+                return None
+            time.sleep(0.002)
+        raise Failed("it neither serves nor ends")
+
+
+def with_sum(state):
+    """With the checksum that its bytes have."""
+    head = list(struct.unpack(HEAD, state[:HEAD_LEN]))
+    head[3] = len(state) - HEAD_LEN
+    head[4] = zlib.crc32(state[HEAD_LEN:])
+    return struct.pack(HEAD, *head) + state[HEAD_LEN:]
+
+
+def changes(state, seed):
+    """STATE with one change."""
+    chance = random.Random(seed)
+    body = bytearray(state)
+    at = chance.randrange(HEAD_LEN, len(body))
+    kind = seed % 4
+    if kind == 0:
+        body[at] ^= 1 << chance.randrange(8)
+    elif kind == 1:
+        body[at:at + 4] = chance.choice(
+            [b"\xff\xff\xff\xff", b"\0\0\0\0", b"\x7f\xff\xff\xff"])
+    elif kind == 2:
+        del body[at:]
+    else:
+        other = chance.randrange(HEAD_LEN, len(body))
+        body[at:at + 64] = body[other:other + 64]
+    return with_sum(bytes(body[:len(state)]))
+
+
+def damaged_states_do_no_harm():
+    """They are refused, or what can be read goes on; it never crashes."""
+    with relay.Daemon("--http", "none") as daemon:
+        s = relay.Session(daemon, live=1_000_000)
+        s.packets(2)
+        s.data.packet(s.stream, 2, b"w" * 4096)
+        s.control.send(relay.frame(relay.SEND_INDEX)[:9])
+        idle = daemon.control()
+        time.sleep(0.1)
+        given = Next(daemon)
+        given.ask()
+        daemon.kill()
+        last = Last(daemon, given)
+        equal(last.offer(given.state), None, "the state as it is")
+        counts = {None: 0, 1: 0}
+        for seed in range(MUTATIONS):
+            try:
+                status = last.offer(changes(given.state, seed))
+            except Failed as failure:
+                raise Failed(f"seed {seed}: {failure}") from None
+            check(status in counts, f"seed {seed}: status {status}: "
+                  + daemon.log_text()[-3000:])
+            counts[status] += 1
+        check(counts[None] > 0 and counts[1] > 0, f"{counts}")
+        # Versions, and a wrong sum.
+        for at, value in ((8, 99), (12, 99)):
+            state = bytearray(given.state)
+            struct.pack_into(">I", state, at, value)
+            last.offer(bytes(state))
+        equal(last.offer(given.state[:-1] + b"?"), 1, "a wrong sum")
+        given.close()
+        idle.close()
+        daemon.is_stopped = True
+
+
+def hostile_connections():
+    """Many connections in all states: nothing leaks, the session goes on."""
+    with relay.Daemon() as daemon:
+        s = relay.Session(daemon)
+        s.packet()
+        many = []
+        for i in range(HOSTILE):
+            c = daemon.data() if i % 3 == 0 else daemon.control()
+            if i % 3 == 0:
+                c.send(bytes(i % 25))
+            elif i % 3 == 1:
+                c.send(relay.frame(relay.VERSION)[:i % 17])
+            else:
+                c.send(relay.frame(relay.CREATE_SESSION, bytes(i % 40)))
+            many.append(c)
+        time.sleep(0.2)
+        before = daemon.descriptors()
+        for _ in range(3):
+            daemon.take_over()
+            s.packet()
+        wait_until("the descriptors", lambda:
+                   daemon.descriptors() <= before + 2)
+        for c in many:
+            c.close()
+        wait_until("connections stay", lambda:
+                   daemon.descriptors() <= before - HOSTILE // 2)
+        s.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(relay.main(at_once=4))
