@@ -22,6 +22,7 @@ HELLO = "=QIIQQHHHH4x"
 GIVE, READY, TAKEN, YOURS, REFUSED = range(1, 6)
 HEAD = ">QIIQIIIHHHQII"
 HEAD_LEN = struct.calcsize(HEAD)
+TOOL = os.path.abspath("tests/replay/nth_file_call")
 TAKEN_OVER = "taken over from the process before"
 MUTATIONS = 120
 HOSTILE = 200
@@ -184,13 +185,80 @@ def a_take_over_that_ends_changes_nothing():
         other = Next(daemon)
         other.ask()
         other.close()
-        s.control.index(s.stream, s.seq, 4096)
-        s.offsets.append(len(s.written))
-        s.written += b"w" * 4096
-        s.seq += 1
+        last_half(s)
         s.packets(2)
         daemon.take_over()
         s.finish()
+
+
+def whole_and_acked(s, acked):
+    """After a crash: all that was acknowledged, and no record ahead of it."""
+    data = (s.dir / "ch_0").read_bytes()
+    equal(data, (s.written + b"w" * 4096)[:len(data)], "data")
+    check(len(data) >= acked, f"{len(data)} bytes, {acked} acknowledged")
+    for offset, size, _ in relay.records(s.dir / "index/ch_0.idx"):
+        check(offset + size <= len(data), "a record ahead of its packet")
+
+
+def last_half(s):
+    """The record of the packet whose bytes wait."""
+    s.control.index(s.stream, s.seq, 4096)
+    s.seq, s.offsets = s.seq + 1, s.offsets + [len(s.written)]
+    s.written += b"w" * 4096
+    s.wait_written()
+
+
+def killed_at(n):
+    """The next process is killed at file-changing call N. False: it makes
+    fewer of them."""
+    with relay.Daemon(workers=1) as daemon:
+        s = relay.Session(daemon)
+        s.packets(3)
+        s.data.packet(s.stream, 3, b"w" * 4096)
+        time.sleep(0.02)
+        successor = daemon.next_process(prefix=[
+            TOOL, str(daemon.out), str(daemon.top / "calls"), str(n), "kill"])
+        ended = [daemon.process, successor]
+        wait_until("neither goes on", lambda: any(
+            p.poll() is not None for p in ended))
+        if successor.poll() is None:
+            # It has taken over.
+            equal(daemon.process.wait(relay.TIMEOUT), 0, "the first one")
+            daemon.process = successor
+            acked = len(s.written)
+            with contextlib.suppress(Failed, OSError):
+                last_half(s)
+                acked = len(s.written)
+                s.packets(2)
+                acked = len(s.written)
+                s.finish()
+                return False
+            daemon.kill()
+            daemon.start_again()
+            daemon.recovered()
+            whole_and_acked(s, acked)
+            return True
+        check(successor.returncode != 77, "seccomp")
+        time.sleep(0.02)
+        if daemon.process.poll() is not None:
+            daemon.kill()
+            daemon.start_again()
+            daemon.recovered()
+            whole_and_acked(s, len(s.written))
+            return True
+        last_half(s)
+        s.packets(2)
+        s.finish()
+        return True
+
+
+def the_next_process_is_killed_at_each_call():
+    """At each system call that changes a file, until it has taken over."""
+    n = 1
+    while killed_at(n):
+        n += 1
+    check(n > 1, "it changed no file")
+    print(f"{n - 1} calls")
 
 
 def refused(daemon, why, *options):
