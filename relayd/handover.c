@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "relayd/handover.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,24 +183,44 @@ ask(struct handover *h, struct options *o, int base_fd)
 	return st;
 }
 
+/* The service manager starts the relay again when it crashes: with a state that
+ * makes it crash this would never end. */
+static bool
+is_first_attempt(const struct handover *h)
+{
+	const int fd = open(
+	    h->attempt, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	else if (errno == EEXIST)
+		(void)unlink(h->attempt);
+	return fd >= 0 || errno != EEXIST;
+}
+
 enum status
 handover_begin(struct handover *h, struct options *o, int base_fd)
 {
 	enum status st;
 
 	rundir_path(h->path, o->run_dir, "take-over");
+	rundir_path(h->attempt, o->run_dir, "restoring");
 	if (o->take_over)
 		return ask(h, o, base_fd);
 	if (h->from.state < 0 || h->from.pack < 0)
 		return OK;
 	st = read_state(h, o);
+	if (st == OK && !is_first_attempt(h))
+		st = E_LIMIT;
 	if (st == OK)
 		return OK;
 	log_error("sessions cut by this restart: %" PRIu32
 		  ", as their state %s; create them again",
 	    h->head.n_sessions,
-	    st == E_NOENT ? "is of a version that this one cannot read"
-			  : "cannot be read");
+	    st == E_NOENT   ? "is of a version that this one cannot read"
+	    : st == E_LIMIT ? "was not restored by the last start, which "
+			      "was killed or has crashed"
+			    : "cannot be read");
 	drop(h);
 	handoff_unstore();
 	return OK;
@@ -220,7 +242,11 @@ handover_restore(struct handover *h, struct acceptor *a)
 	if (st != OK)
 		log_error("the restart cannot restore everything: %s",
 		    status_text(st));
-	if (h->old >= 0 && st != OK)
+	if (h->old < 0 && st != OK) {
+		handoff_unstore();
+		(void)unlink(h->attempt);
+	}
+	if (st != OK)
 		return st;
 	if (h->old >= 0 && take_over_taken(h->old) != OK)
 		return E_IO;
@@ -271,6 +297,7 @@ handover_done(struct handover *h)
 		close(h->old);
 	else
 		handoff_unstore();
+	(void)unlink(h->attempt);
 	h->old = -1;
 	drop(h);
 }

@@ -53,6 +53,7 @@ struct handover {
 	int old;		 /* the process before, if it is asked; or -1 */
 	struct take_over *server; /* for the next process; NULL: none */
 	char path[PATH_MAX];	  /* of its socket */
+	char attempt[PATH_MAX];	  /* a file that is there meanwhile */
 	struct state_head head;
 	const uint8_t *bytes; /* the state, mapped; NULL: none */
 	size_t n_bytes;
@@ -68,7 +69,8 @@ void handover_init(struct handover *h);
  * runs, else read what the service manager has stored (h->from). Listening
  * sockets go to O's URLs; O->workers is raised to those of the state. E_IO,
  * E_REFUSED: the relay that runs cannot be taken over; logged. A stored state
- * that cannot be read is dropped, and logged.
+ * that cannot be read is dropped, and logged; so is one that the last start has
+ * not survived.
  */
 enum status handover_begin(
     struct handover *h, struct options *o, int base_fd) MUST_CHECK;

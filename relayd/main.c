@@ -264,7 +264,7 @@ set_sandbox(struct relay *r)
 		.output_fd = r->disk.base_fd,
 		.removes = { d->files[FILE_CONTROL].path,
 		    d->files[FILE_PID].path, d->health_path, o->http_path,
-		    d->admin_path, r->handover.path },
+		    d->admin_path, r->handover.path, r->handover.attempt },
 		.config_dir = options_config_dir(),
 		.config = o->config,
 		.log_file = o->log_file,

@@ -30,7 +30,7 @@ struct sandbox {
 	const char *state_dir;
 	int output_fd; /* borrowed */
 	/* Files to remove at the end; NULL or "": none. */
-	const char *removes[6];
+	const char *removes[7];
 	/* Read by a reload: a directory, and a file that may be replaced. */
 	const char *config_dir, *config;
 	const char *log_file; /* opened or created again by a reload */

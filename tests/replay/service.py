@@ -4,11 +4,14 @@
 over, the watchdog, the status line. Plays the service manager. See
 tests/systemd for the real one."""
 import ctypes
+import fcntl
 import os
 import pathlib
 import socket
+import struct
 import sys
 import tempfile
+import threading
 import time
 
 import looking
@@ -253,6 +256,109 @@ def http_takes_a_socket():
                   daemon.log_text())
         early.close()
         handed.close()
+
+
+class Store(Manager):
+    """A service manager that also keeps descriptors for the next process."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = []          # [(name, descriptor)]
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._listen)
+        self.thread.start()
+
+    def _listen(self):
+        self.sock.settimeout(0.02)
+        while not self.ending.is_set():
+            try:
+                data, fds, _, _ = socket.recv_fds(self.sock, 4096, 253)
+            except TimeoutError:
+                continue
+            words = dict(line.partition("=")[::2]
+                         for line in data.decode().splitlines())
+            name = words.get("FDNAME")
+            if "FDSTORE" in words:
+                self.kept += [(name, fd) for fd in fds]
+                continue
+            if "FDSTOREREMOVE" in words:
+                fds += [fd for kept, fd in self.kept if kept == name]
+                self.kept = [one for one in self.kept if one[0] != name]
+            for fd in fds:
+                os.close(fd)
+
+    def __exit__(self, *rest):
+        self.ending.set()
+        self.thread.join()
+        for _, fd in self.kept:
+            os.close(fd)
+        super().__exit__(*rest)
+
+    def start(self, daemon):
+        """Another process of DAEMON, which gets what is kept."""
+        daemon.environment["LISTEN_FDNAMES"] = ":".join(
+            name for name, _ in self.kept)
+        daemon.fds = [fd for _, fd in self.kept]
+        plain = daemon.command
+        if self.kept:
+            daemon.command = [sys.executable, "-c", STARTER, ",".join(
+                map(str, daemon.fds)), "own", *plain]
+        try:
+            daemon.start_again()
+        finally:
+            daemon.command = plain
+
+
+def a_restart_goes_on():
+    """Through the service manager, which keeps nothing afterwards."""
+    with Store() as store, \
+            relay.Daemon(env={"NOTIFY_SOCKET": store.path}) as daemon:
+        s = relay.Session(daemon)
+        for _ in range(3):
+            s.packets(2)
+            daemon.stop()
+            equal(sorted({name for name, _ in store.kept}),
+                  ["listen", "pack", "state"], "what is kept")
+            store.start(daemon)
+            relay.wait_until("it stays kept", lambda: not store.kept)
+        s.packets(1)
+        s.finish()
+
+
+def a_state_that_kills_is_dropped():
+    """A process that ends while it restores is not given the same again, and
+    a state of an unknown version is not read."""
+    for is_unknown in False, True:
+        with Store() as store, \
+                relay.Daemon(env={"NOTIFY_SOCKET": store.path}) as daemon:
+            s = relay.Session(daemon)
+            s.packets(2)
+            daemon.stop()
+            if is_unknown:
+                _unknown(store)
+            else:
+                (daemon.rundir / "relayd/restoring").touch()
+            store.start(daemon)
+            daemon.wait_log("sessions cut by this restart: 1, as their state "
+                            + ("is of a version" if is_unknown else
+                               "was not restored by the last start"))
+            relay.wait_until("it stays kept", lambda: not store.kept)
+            relay.recorded(daemon, "after")
+            daemon.stop()
+            store.start(daemon)
+            daemon.wait_log("taken over from the process before: 0 sessions")
+
+
+def _unknown(store):
+    """The state becomes one of a later version."""
+    at, fd = next((i, fd) for i, (name, fd) in enumerate(store.kept)
+                  if name == "state")
+    state = bytearray(os.pread(fd, os.fstat(fd).st_size, 0))
+    struct.pack_into(">II", state, 8, 99, 99)
+    os.close(fd)
+    store.kept[at] = "state", os.memfd_create("state", os.MFD_ALLOW_SEALING)
+    os.write(store.kept[at][1], state)
+    fcntl.fcntl(store.kept[at][1], fcntl.F_ADD_SEALS, 15)
 
 
 def some_sockets_are_taken():
