@@ -5,7 +5,7 @@
  *
  * Each stateful struct has a table beside its code that lists every member: its
  * value moves (STATE_KEEP and its like), code moves it (STATE_CODE), or it
- * need not move (STATE_DROP). tests/state/members fails if a member is in no
+ * need not move (STATE_DROP). tests/lint/members.py fails if a member is in no
  * table. Members are added at the end of a table: a record that an older
  * version wrote is shorter, and what it lacks stays as the struct has it.
  *
