@@ -268,14 +268,14 @@ handover_restore_http(struct handover *h, struct http *http)
 }
 
 static void
-report(const struct acceptor_moved *m, uint32_t n_conns, uint64_t pause_ms)
+report(const struct acceptor_moved *m, uint32_t n_conns, uint64_t pause_ns)
 {
 	const unsigned closed = n_conns > m->conns ? n_conns - m->conns : 0;
 	struct stats *s = stats_main();
 
 	log_notice("taken over from the process before: %u sessions, %u "
 		   "connections, %u viewers, after a pause of %" PRIu64 " ms",
-	    m->sessions, m->conns, m->viewers, pause_ms);
+	    m->sessions, m->conns, m->viewers, pause_ns / NS_PER_MS);
 	if (closed > 0 || m->closed_viewers > 0)
 		log_warn("the restart has closed %u connections and %u viewers",
 		    closed, m->closed_viewers);
@@ -284,7 +284,7 @@ report(const struct acceptor_moved *m, uint32_t n_conns, uint64_t pause_ms)
 	stats_set(s, STAT_restored_viewers, m->viewers);
 	stats_set(s, STAT_unrestored_connections, closed);
 	stats_set(s, STAT_unrestored_viewers, m->closed_viewers);
-	stats_set(s, STAT_restart_pause, pause_ms > 0 ? pause_ms : 1);
+	stats_set_restart_pause(pause_ns);
 }
 
 void
@@ -292,7 +292,7 @@ handover_done(struct handover *h)
 {
 	if (h->bytes == NULL)
 		return;
-	report(&h->moved, h->head.n_conns, h->pause_ns / NS_PER_MS);
+	report(&h->moved, h->head.n_conns, h->pause_ns);
 	if (h->old >= 0)
 		close(h->old);
 	else

@@ -480,7 +480,7 @@ write_state(struct buf *b, const struct view *v)
 			n += snprintf(text + n, sizeof(text) - (size_t)n,
 			    " Sessions taken over from the process before: "
 			    "%" PRIu64 ", after a pause of %" PRIu64 " ms.",
-			    restored, stats_sum(STAT_restart_pause));
+			    restored, stats_restart_pause() / NS_PER_MS);
 		if (cut > 0)
 			snprintf(text + n, sizeof(text) - (size_t)n,
 			    " Sessions cut when the relay last ended: %" PRIu64
@@ -518,6 +518,7 @@ json_write_status(struct buf *b, const struct view *v)
 	json_close(b, '}');
 	write_threads(b, v);
 	json_add_number(b, "resident_memory_bytes", view_resident(v));
+	json_add_seconds(b, "restart_pause_seconds", stats_restart_pause());
 	json_add_real(b, "cpu_seconds_total", view_cpu_seconds());
 	json_close(b, '}');
 }

@@ -124,6 +124,10 @@ write_process(struct buf *b, const struct view *v)
 		    v->disk_total);
 	}
 	gauge(b, "resident_memory_bytes", "Resident memory", view_resident(v));
+	head(b, "restart_pause_seconds", "gauge",
+	    "How long the restart served nobody; 0: nothing was taken over");
+	text_add(b, PREFIX "restart_pause_seconds %.3f\n",
+	    (double)stats_restart_pause() / (double)NS_PER_S);
 	head(b, "cpu_seconds_total", "counter", "CPU time of the relay");
 	text_add(b, PREFIX "cpu_seconds_total %.6f\n", view_cpu_seconds());
 }

@@ -71,7 +71,7 @@ format_line(char *text, size_t n, const struct service_figures *f,
 	if (restored > 0)
 		snprintf(before, sizeof(before),
 		    ", %" PRIu64 " taken over after %" PRIu64 " ms", restored,
-		    stats_sum(STAT_restart_pause));
+		    stats_restart_pause() / NS_PER_MS);
 	snprintf(text, n,
 	    "%" PRIu64 " session%s%s, %" PRIu64 " viewer%s, %s received, "
 	    "%" PRIu64 " packet%s lost, %" PRIu64 " MiB of packets in memory",

@@ -11,6 +11,7 @@ static struct stats live_workers[LIVE_WORKERS_MAX];
 static struct stats acceptor, retention;
 static struct published refusals[STATS_PORTS][REFUSALS];
 static struct published connections[STATS_PORTS];
+static struct published restart_pause;
 
 const char *const loss_names[LOSSES] = {
 #define LOSS(name, text) #name,
@@ -154,4 +155,16 @@ uint64_t
 stats_connections(enum stats_port port)
 {
 	return published_word(&connections[port]);
+}
+
+void
+stats_set_restart_pause(uint64_t ns)
+{
+	publish(&restart_pause, ns);
+}
+
+uint64_t
+stats_restart_pause(void)
+{
+	return published(&restart_pause);
 }

@@ -110,6 +110,11 @@ void stats_connection_came(enum stats_port port);
 void stats_connection_went(enum stats_port port);
 uint64_t stats_connections(enum stats_port port);
 
+/* How long the restart served nobody; 0: nothing was taken over. Set before
+ * threads start. */
+void stats_set_restart_pause(uint64_t ns);
+uint64_t stats_restart_pause(void);
+
 /* A restart (common/state.h): the sums of all counters go on as those of the
  * main thread. Gauges are not in it. E_MALFORMED. */
 struct state_in;

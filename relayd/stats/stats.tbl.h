@@ -59,8 +59,6 @@ STAT(unrestored_connections, GAUGE, "unrestored", "what", "connections",
     "What a restart had to close; sessions are in sessions_cut")
 STAT(unrestored_viewers, GAUGE, "unrestored", "what", "viewers",
     "What a restart had to close; sessions are in sessions_cut")
-STAT(restart_pause, GAUGE, "restart_pause_milliseconds", "", "",
-    "How long a restart served nobody; 0: nothing was taken over")
 STAT(sessions_active, GAUGE, "sessions", "state", "active",
     "Open sessions, by state")
 STAT(sessions_ending, GAUGE, "sessions", "state", "ending",
