@@ -62,13 +62,14 @@ def wait_last(viewer, emitted):
 
 def descriptors(w):
     """What the relay has open: {number: where it leads}."""
-    top = "/proc/%d/fd" % w.relay.child.pid
     found = {}
-    for number in os.listdir(top):
-        try:
-            found[int(number)] = os.readlink(os.path.join(top, number))
-        except OSError:
-            pass        # closed meanwhile
+    with w.relay.replacing:
+        top = "/proc/%d/fd" % w.relay.child.pid
+        for number in os.listdir(top):
+            try:
+                found[int(number)] = os.readlink(os.path.join(top, number))
+            except OSError:
+                pass        # closed meanwhile
     return found
 
 
