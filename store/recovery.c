@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -581,6 +583,7 @@ struct recovery_thread {
 	pthread_t thread;
 	struct published stop;
 	int base_fd;
+	int ended_fd; /* an eventfd */
 	void (*begin)(void *arg);
 	void *arg;
 };
@@ -592,6 +595,26 @@ run_recovery(void *arg)
 
 	r->begin(r->arg);
 	(void)recovery_run(r->base_fd, &r->stop);
+	(void)eventfd_write(r->ended_fd, 1);
+	return NULL;
+}
+
+static struct recovery_thread *
+recovery_create(int base_fd, void (*begin)(void *arg), void *arg)
+{
+	struct recovery_thread *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return NULL;
+	r->base_fd = base_fd;
+	r->begin = begin;
+	r->arg = arg;
+	r->ended_fd = eventfd(0, EFD_CLOEXEC);
+	if (r->ended_fd >= 0 && thread_start(&r->thread, run_recovery, r) == 0)
+		return r;
+	if (r->ended_fd >= 0)
+		close(r->ended_fd);
+	free(r);
 	return NULL;
 }
 
@@ -599,26 +622,21 @@ void
 recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
     void (*begin)(void *arg), void *arg)
 {
-	struct recovery_thread *r = calloc(1, sizeof(*r));
-	const uint64_t until = clock_now_ns() + wait_ns;
-	const struct timespec at = { .tv_sec = (time_t)(until / NS_PER_S),
-		.tv_nsec = (long)(until % NS_PER_S) };
+	struct recovery_thread *r = recovery_create(base_fd, begin, arg);
+	struct pollfd ended = { .events = POLLIN };
 
 	*out = NULL;
-	if (r != NULL)
-		*r = (struct recovery_thread){
-			.base_fd = base_fd, .begin = begin, .arg = arg
-		};
-	if (r == NULL || thread_start(&r->thread, run_recovery, r) != 0) {
-		free(r);
+	if (r == NULL) {
 		(void)recovery_run(base_fd, NULL);
-	} else if (pthread_clockjoin_np(
-		       r->thread, NULL, CLOCK_MONOTONIC, &at) == 0) {
-		free(r);
-	} else {
-		log_info("recovery continues while the relay listens");
-		*out = r;
+		return;
 	}
+	ended.fd = r->ended_fd;
+	if (poll(&ended, 1, (int)(wait_ns / NS_PER_MS)) == 1) {
+		recovery_stop(r);
+		return;
+	}
+	log_info("recovery continues while the relay listens");
+	*out = r;
 }
 
 void
@@ -628,5 +646,6 @@ recovery_stop(struct recovery_thread *r)
 		return;
 	publish(&r->stop, 1);
 	pthread_join(r->thread, NULL);
+	close(r->ended_fd);
 	free(r);
 }
