@@ -265,6 +265,9 @@ handover_restore_http(struct handover *h, struct http *http)
 	if (st != OK)
 		log_warn("http: the restart has forgotten earlier events: %s",
 		    status_text(st));
+	/* The references that it holds are of objects of other threads, which
+	 * do not run yet. */
+	state_in_free(&h->in);
 }
 
 static void

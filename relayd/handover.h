@@ -77,7 +77,8 @@ enum status handover_begin(
 /* Between acceptor_prepare() and acceptor_start(): restore what there is, and
  * wait until the relay that was asked has ended. E_IO: it goes on. */
 enum status handover_restore(struct handover *h, struct acceptor *a) MUST_CHECK;
-/* After http_create(): its events go on. */
+/* After http_create(), before threads start: its events go on. All is restored
+ * then. */
 void handover_restore_http(struct handover *h, struct http *http);
 /* All is restored and serves: the service manager may forget the rest. */
 void handover_done(struct handover *h);
