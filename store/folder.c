@@ -404,7 +404,7 @@ static const struct state_member id_members[] = {
 	STATE_KEEP(struct dir_id, ino),
 	STATE_KEEP(struct dir_id, born),
 };
-const STATE_TABLE(dir_id_state, struct dir_id, id_members);
+STATE_TABLE(dir_id_state, struct dir_id, id_members);
 
 static const struct state_member members[] = {
 	STATE_DROP(struct folder, ref),

@@ -54,7 +54,7 @@ static const struct state_member key_members[] = {
 	STATE_BYTES(struct placement_key, uuid),
 	STATE_KEEP(struct placement_key, peer_session),
 };
-const STATE_TABLE(placement_key_state, struct placement_key, key_members);
+STATE_TABLE(placement_key_state, struct placement_key, key_members);
 
 static void
 put_conn(struct state_out *o, const struct conn *c)
