@@ -65,7 +65,7 @@ write_header(struct tracefile *tf)
 		return st;
 	}
 	tf->index.length = sizeof(header);
-	tracefile_count(tf, (int64_t)sizeof(header));
+	chunk_count(tf->chunk, (int64_t)sizeof(header));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->index.journal, tf->index.length);
 	return OK;
@@ -192,7 +192,7 @@ append_waiting(struct tracefile *tf)
 		return st;
 	}
 	tf->index.length += n;
-	tracefile_count(tf, (int64_t)n);
+	chunk_count(tf->chunk, (int64_t)n);
 	tf->store->records_written += n / index_record_len(minor_of(tf));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->index.journal, tf->index.length);
@@ -231,7 +231,7 @@ cut_unrecorded(struct tracefile *tf, const struct tracefile_lost *lost)
 	if (first.offset + lost->bytes != tf->data.length ||
 	    ftruncate(tf->data.fd, (off_t)first.offset) != 0)
 		return;
-	tracefile_count(tf, (int64_t)(first.offset - tf->data.length));
+	chunk_count(tf->chunk, (int64_t)(first.offset - tf->data.length));
 	tf->data.length = first.offset;
 	journal_set_length(
 	    tf->dir->output->journal, &tf->data.journal, first.offset);
@@ -298,7 +298,7 @@ unlink_made(struct tracefile *tf)
 
 	if (tracefile_lost_place(tf))
 		return;
-	tracefile_count(tf, -(int64_t)tf->counted);
+	chunk_count(tf->chunk, -(int64_t)(tf->data.length + tf->index.length));
 	chunk_file_path(tf->family, tf->number, false, path);
 	if (tf->data.is_made)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
@@ -527,7 +527,7 @@ add_written(struct tracefile *tf, struct packet *p, const struct packet *end,
 			queue_record(tf, p);
 		++*done;
 	}
-	tracefile_count(tf, (int64_t)(tf->data.length - before));
+	chunk_count(tf->chunk, (int64_t)(tf->data.length - before));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->data.journal, tf->data.length);
 }
@@ -641,7 +641,7 @@ tracefile_count_bytes(struct tracefile *tf, uint64_t n, uint32_t padding)
 		tracefile_cut(tf, &tf->data, "metadata");
 		return st;
 	}
-	tracefile_count(tf, (int64_t)(end - tf->data.length));
+	chunk_count(tf->chunk, (int64_t)(end - tf->data.length));
 	tf->data.length = end;
 	journal_set_length(tf->dir->output->journal, &tf->data.journal, end);
 	return tracefile_synced(tf, &tf->data);

@@ -47,7 +47,7 @@ struct tracefile_file {
 	struct journal_file journal;
 };
 
-/* Others read data.length. */
+/* Others read data.length. The chunk counts both lengths. */
 struct tracefile {
 	struct store *store;
 	struct chunk *chunk;
@@ -61,7 +61,6 @@ struct tracefile {
 	bool is_discarded;
 	bool replaces; /* an older file in a ring */
 	struct tracefile_file data, index;
-	uint64_t counted;	/* bytes counted in the chunk */
 	uint64_t ahead;		/* bytes after data.length, not counted yet */
 	struct buf waiting;	/* encoded records that are not written */
 	uint64_t waiting_first; /* net_seq of the first of their packets */

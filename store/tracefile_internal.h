@@ -12,9 +12,6 @@
 #include "store/session_dir.h"
 #include "store/tracefile.h"
 
-/* Add N, which may be negative, to the bytes of the chunk. */
-void tracefile_count(struct tracefile *tf, int64_t n);
-
 /* The beginning of log lines; needs store/chunk.h. */
 #define TRACEFILE_FMT "%s/%s/%s"
 #define TRACEFILE_ARGS(tf)                                         \

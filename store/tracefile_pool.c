@@ -320,13 +320,6 @@ tracefile_unmake(
 	*f = (struct tracefile_file){ .fd = -1 };
 }
 
-void
-tracefile_count(struct tracefile *tf, int64_t n)
-{
-	tf->counted += (uint64_t)n;
-	chunk_count(tf->chunk, n);
-}
-
 enum status
 tracefile_write_all(
     int fd, struct iovec *iov, int n_iov, uint64_t offset, uint64_t *written)

@@ -31,7 +31,6 @@ static const struct state_member members[] = {
 	STATE_KEEP(struct tracefile, replaces),
 	STATE_STRUCT(struct tracefile, data, file_state),
 	STATE_STRUCT(struct tracefile, index, file_state),
-	STATE_KEEP(struct tracefile, counted), /* also in those of CHUNK */
 	STATE_KEEP(struct tracefile, ahead),
 	STATE_DROP(struct tracefile, waiting), /* written */
 	STATE_DROP(struct tracefile, waiting_first),
