@@ -649,6 +649,9 @@ session_dir_get_state(
 		st = get_contents(d, in);
 		slot = &d->next;
 	}
+	for (d = *out; st == OK && d != NULL; d = d->next)
+		if (d == known)
+			st = E_MALFORMED; /* after itself */
 	if (st == OK && known != NULL)
 		*slot = session_dir_get(known);
 	if (st == OK)
