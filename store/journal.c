@@ -21,6 +21,7 @@
 
 #include "common/ids.h"
 #include "common/log.h"
+#include "common/state.h"
 #include "store/dir.h"
 #include "store/syncer.h"
 #include "store/reserve.h"
@@ -428,6 +429,7 @@ take_failure(struct journal *j, uint64_t failed)
 		if (file->mark_round > failed)
 			break;
 		file->is_doubtful = true;
+		file->mark_length = 0;
 		list_del(&file->mark_node);
 	}
 	free_until(j, failed, true);
@@ -524,7 +526,7 @@ enter_file(struct journal *j, struct journal_file *file)
 	s->file.born = file->born;
 	s->file.is_index = file->is_index;
 	s->file.length = file->length;
-	s->file.synced = 0;
+	s->file.synced = list_empty(&file->mark_node) ? file->mark_length : 0;
 	j->slots[s->root].root++;
 	set_kind(s, JOURNAL_FILE);
 	file->root->n_files++;
@@ -555,32 +557,25 @@ add_waiting(struct journal *j)
 	j->is_failing = false;
 }
 
-void
-journal_add_existing(struct journal *j, struct journal_file *file,
-    struct journal_root *root, const struct dir_id *id, bool is_index,
-    uint64_t length)
+static void
+add(struct journal *j, struct journal_file *file, struct journal_root *root)
 {
-	*file = (struct journal_file){ .root = root,
-		.ino = id->ino,
-		.born = id->born,
-		.is_index = is_index,
-		.length = length };
+	file->root = root;
 	list_init(&file->node);
 	list_init(&file->mark_node);
 	list_append(&j->files, &file->node);
 	j->n_files++;
-	/* The entry has the length from the beginning: recovery would cut the
-	 * file. */
 	add_waiting(j);
-	if (length > 0)
-		mark(j, file);
 }
 
 void
 journal_add_file(struct journal *j, struct journal_file *file,
     struct journal_root *root, const struct dir_id *id, bool is_index)
 {
-	journal_add_existing(j, file, root, id, is_index, 0);
+	*file = (struct journal_file){
+		.ino = id->ino, .born = id->born, .is_index = is_index
+	};
+	add(j, file, root);
 }
 
 void
@@ -629,5 +624,51 @@ journal_sync(struct journal *j)
 	    (j->has_new_name && fsync(j->base_fd) != 0))
 		return E_IO;
 	j->has_new_name = false;
+	return OK;
+}
+
+static const struct state_member file_members[] = {
+	STATE_DROP(struct journal_file, node),
+	STATE_DROP(struct journal_file, root),
+	STATE_KEEP(struct journal_file, ino),
+	STATE_KEEP(struct journal_file, born),
+	STATE_DROP(struct journal_file, length), /* the owner has it */
+	STATE_CODE(struct journal_file, slot),	 /* what is synced */
+	STATE_DROP(struct journal_file, is_index),
+	STATE_KEEP(struct journal_file, is_doubtful),
+	STATE_DROP(struct journal_file, mark_node),
+	STATE_CODE(struct journal_file, mark_length), /* the same */
+	STATE_DROP(struct journal_file, mark_round),
+};
+static STATE_TABLE(file_state, struct journal_file, file_members);
+
+void
+journal_put_file(struct state_out *o, const struct journal *j,
+    const struct journal_file *file)
+{
+	state_put(o, &file_state, file);
+	state_put_u64(
+	    o, file->slot == 0 ? 0 : j->slots[file->slot].file.synced);
+}
+
+/* The entry has both lengths from the beginning: with less recovery would cut
+ * the file. */
+enum status
+journal_get_file(struct journal_file *file, struct state_in *in,
+    struct journal *j, struct journal_root *root, bool is_index,
+    uint64_t length)
+{
+	enum status st;
+
+	*file = (struct journal_file){ .length = length, .is_index = is_index };
+	st = state_get(in, &file_state, file);
+	file->mark_length = state_get_u64(in);
+	if (st != OK || in->r.bad) {
+		*file = (struct journal_file){ 0 };
+		return E_MALFORMED;
+	}
+	add(j, file, root);
+	if (length > 0)
+		mark(j, file);
 	return OK;
 }

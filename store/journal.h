@@ -36,6 +36,8 @@
 
 struct dir_id;
 struct reserve;
+struct state_in;
+struct state_out;
 struct syncer;
 
 /* What is known to be on the disk. The values are stored in journals. */
@@ -122,7 +124,8 @@ struct journal_file {
 	bool is_index;	  /* an index file */
 	bool is_doubtful; /* some bytes may never reach the disk */
 	/* With a syncer: mark_length bytes are synced after round mark_round.
-	 * */
+	 * Of a file of the process before, that many are synced until it is
+	 * marked. */
 	struct list mark_node;
 	uint64_t mark_length, mark_round;
 };
@@ -132,11 +135,6 @@ struct journal_file {
 /* ROOT is borrowed until the entry is removed. */
 void journal_add_file(struct journal *j, struct journal_file *file,
     struct journal_root *root, const struct dir_id *id, bool is_index);
-/* The same for a file of the process before, of which the first LENGTH bytes
- * are complete, and synced if packets are. */
-void journal_add_existing(struct journal *j, struct journal_file *file,
-    struct journal_root *root, const struct dir_id *id, bool is_index,
-    uint64_t length);
 /* The first LENGTH bytes are complete; 0 after journal_add_file(). */
 void journal_set_length(
     struct journal *j, struct journal_file *file, uint64_t length);
@@ -151,5 +149,13 @@ enum status journal_sync(struct journal *j) MUST_CHECK;
 /* The file is closed. With a syncer its entry stays until it is synced
  * completely; ROOT may be freed at once. */
 void journal_remove_file(struct journal *j, struct journal_file *file);
+
+/* A restart (common/state.h): which file it is, and what of it is synced. When
+ * it is read, it is added: its first LENGTH bytes are complete. E_MALFORMED. */
+void journal_put_file(struct state_out *o, const struct journal *j,
+    const struct journal_file *file);
+enum status journal_get_file(struct journal_file *file, struct state_in *in,
+    struct journal *j, struct journal_root *root, bool is_index,
+    uint64_t length) MUST_CHECK;
 
 #endif

@@ -42,10 +42,11 @@ static const struct state_member members[] = {
 static STATE_TABLE(tracefile_state, struct tracefile, members);
 
 static void
-put_identity(struct state_out *o, const struct tracefile_file *f)
+put_journal(struct state_out *o, const struct tracefile *tf,
+    const struct tracefile_file *f)
 {
-	state_put_u64(o, f->journal.ino);
-	state_put_u64(o, f->journal.born);
+	if (f->is_made)
+		journal_put_file(o, tf->dir->output->journal, &f->journal);
 }
 
 void
@@ -55,26 +56,22 @@ tracefile_put_state(struct state_out *o, const struct tracefile *tf)
 		o->bad = true;
 	session_dir_put_state(o, tf->dir);
 	state_put(o, &tracefile_state, tf);
-	put_identity(o, &tf->data);
-	put_identity(o, &tf->index);
+	put_journal(o, tf, &tf->data);
+	put_journal(o, tf, &tf->index);
 	packet_log_put_state(o, tf->log);
 	state_put_bool(o, tf->log_file != NULL);
 }
 
 /* The journal has the file from now on. */
-static void
-get_identity(
-    struct tracefile *tf, struct tracefile_file *f, struct state_in *in)
+static enum status
+get_journal(struct tracefile *tf, struct tracefile_file *f, struct state_in *in)
 {
-	struct dir_id id = { 0 };
-
-	id.ino = state_get_u64(in);
-	id.born = state_get_u64(in);
-	if (f->is_made)
-		journal_add_existing(tf->dir->output->journal, &f->journal,
-		    tf->chunk->is_base ? &tf->family->journal_root
-				       : &tf->dir->journal_root,
-		    &id, f == &tf->index, f->length);
+	if (!f->is_made)
+		return OK;
+	return journal_get_file(&f->journal, in, tf->dir->output->journal,
+	    tf->chunk->is_base ? &tf->family->journal_root
+			       : &tf->dir->journal_root,
+	    f == &tf->index, f->length);
 }
 
 static enum status
@@ -119,11 +116,12 @@ tracefile_get_state(struct tracefile **out, struct state_in *in,
 	st = state_get(in, &tracefile_state, tf);
 	if (st == OK && tf->dir->path == NULL && !chunk->is_base)
 		st = E_MALFORMED;
-	if (st == OK) {
-		get_identity(tf, &tf->data, in);
-		get_identity(tf, &tf->index, in);
+	if (st == OK)
+		st = get_journal(tf, &tf->data, in);
+	if (st == OK)
+		st = get_journal(tf, &tf->index, in);
+	if (st == OK)
 		st = get_log(tf, in);
-	}
 	if (st != OK) {
 		/* Nothing is known of the files. */
 		tf->is_discarded = true;

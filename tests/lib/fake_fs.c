@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "common/state.h"
 #include "store/dir.h"
 #include "store/journal.h"
 
@@ -696,11 +697,18 @@ journal_add_file(struct journal *j, struct journal_file *file,
 }
 
 void
-journal_add_existing(struct journal *j, struct journal_file *file,
-    struct journal_root *r, const struct dir_id *id, bool is_index,
-    uint64_t length)
+journal_put_file(struct state_out *o, const struct journal *j,
+    const struct journal_file *file)
 {
-	journal_add_file(j, file, r, id, is_index);
+	state_put_u64(o, file->ino);
+}
+
+enum status
+journal_get_file(struct journal_file *file, struct state_in *in,
+    struct journal *j, struct journal_root *r, bool is_index, uint64_t length)
+{
+	*file = (struct journal_file){ .ino = state_get_u64(in) };
+	return state_in_status(in);
 }
 
 void
