@@ -713,7 +713,20 @@ write_tail_records(struct tracefile *tf, const struct buf *records)
 		st = tracefile_sync_packet(tf, &tf->index);
 	if (locked)
 		flock(tf->index.fd, LOCK_UN);
+	tf->waiting_since = 0;
 	return st;
+}
+
+/* It stays in memory for the next process. */
+static void
+cut_tail(struct tracefile *tf)
+{
+	if (tf->index.is_made &&
+	    ftruncate(tf->index.fd, (off_t)tf->index.length) != 0)
+		log_peer_errno(LOG_ERROR,
+		    TRACEFILE_FMT ": cannot truncate the index file",
+		    TRACEFILE_ARGS(tf));
+	tracefile_cut(tf, &tf->data, "waiting packets");
 }
 
 static void
@@ -725,7 +738,6 @@ append_tail(struct tracefile *tf, struct packet *first)
 	if (st == OK && tf->index_format != TRACEFILE_NO_INDEX &&
 	    !tf->index.is_made)
 		st = make_index(tf);
-	/* They stay in memory for the next process. */
 	if (st != OK)
 		return;
 	tf->data.has_tail = true;
@@ -733,14 +745,8 @@ append_tail(struct tracefile *tf, struct packet *first)
 	st = write_tail(tf, first, &records);
 	if (st == OK)
 		st = write_tail_records(tf, &records);
-	if (st != OK) {
-		tracefile_cut(tf, &tf->data, "waiting packets");
-		if (tf->index.is_made &&
-		    ftruncate(tf->index.fd, (off_t)tf->index.length) != 0)
-			log_peer_errno(LOG_ERROR,
-			    TRACEFILE_FMT ": cannot truncate the index file",
-			    TRACEFILE_ARGS(tf));
-	}
+	if (st != OK)
+		cut_tail(tf);
 	buf_free(&records);
 }
 
@@ -748,6 +754,7 @@ void
 tracefile_settle(struct tracefile *tf, struct packet *first)
 {
 	assert(tracefile_n_waiting(tf) == 0);
+	settle_ahead(tf);
 	if (first != NULL && !tf->is_discarded &&
 	    tf->chunk->command != CHUNK_DELETE)
 		append_tail(tf, first);

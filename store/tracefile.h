@@ -146,8 +146,9 @@ uint64_t tracefile_pool_tick(struct store *s);
  * For a restart: write the whole packets of the chain FIRST (linked by
  * packet->next), which still wait, behind the end of the file, and their
  * records behind that of the index file. They are not counted: unless the file
- * is used again, nothing whole is lost; if it is, they are cut off first. The
- * descriptors are closed as those of an idle file.
+ * is used again, nothing whole is lost; if it is, they are cut off first.
+ * Metadata of which only a part was written ahead is cut off. The descriptors
+ * are closed as those of an idle file.
  */
 void tracefile_settle(struct tracefile *tf, struct packet *first);
 /* A file that was settled. Its log is an object. Whether the file is there as
@@ -157,5 +158,8 @@ void tracefile_put_state(struct state_out *o, const struct tracefile *tf);
 enum status tracefile_get_state(struct tracefile **out, struct state_in *in,
     struct store *store, struct chunk *chunk,
     struct chunk_family *family) MUST_CHECK;
+/* Close a file that was read, but whose stream cannot go on: what
+ * tracefile_settle() wrote behind its end stays. NULL is fine. */
+void tracefile_leave(struct tracefile *take_tf);
 
 #endif

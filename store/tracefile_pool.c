@@ -184,13 +184,15 @@ tracefile_ensure_open(struct tracefile *tf)
 
 	if (tf->store->open_files.prev != &tf->open_node)
 		take_descriptors(tf);
-	if (tf->data.fd < 0 && tf->data.is_made) {
-		chunk_file_path(tf->family, tf->number, false, path);
-		st = reopen(tf, &tf->data, path);
-	}
-	if (st == OK && tf->index.fd < 0 && tf->index.is_made) {
+	/* The index first: when tails are cut off, it is never ahead of the
+	 * data. */
+	if (tf->index.fd < 0 && tf->index.is_made) {
 		chunk_file_path(tf->family, tf->number, true, path);
 		st = reopen(tf, &tf->index, path);
+	}
+	if (st == OK && tf->data.fd < 0 && tf->data.is_made) {
+		chunk_file_path(tf->family, tf->number, false, path);
+		st = reopen(tf, &tf->data, path);
 	}
 	return st;
 }

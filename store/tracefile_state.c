@@ -31,7 +31,7 @@ static const struct state_member members[] = {
 	STATE_KEEP(struct tracefile, replaces),
 	STATE_STRUCT(struct tracefile, data, file_state),
 	STATE_STRUCT(struct tracefile, index, file_state),
-	STATE_KEEP(struct tracefile, ahead),
+	STATE_DROP(struct tracefile, ahead),   /* cut off */
 	STATE_DROP(struct tracefile, waiting), /* written */
 	STATE_DROP(struct tracefile, waiting_first),
 	STATE_DROP(struct tracefile, waiting_since),
@@ -130,4 +130,13 @@ tracefile_get_state(struct tracefile **out, struct state_in *in,
 	}
 	*out = tf;
 	return OK;
+}
+
+void
+tracefile_leave(struct tracefile *take_tf)
+{
+	if (take_tf == NULL)
+		return;
+	take_tf->data.has_tail = take_tf->index.has_tail = false;
+	tracefile_close(take_tf);
 }

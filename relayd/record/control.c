@@ -459,7 +459,7 @@ static const struct state_member members[] = {
 	STATE_MOST(struct control, minor, RELAY_MINOR),
 	STATE_KEEP(struct control, has_logged_end),
 	STATE_DROP(struct control, is_waiting), /* what was read is served */
-	STATE_KEEP(struct control, done),
+	STATE_DROP(struct control, done),	/* what has begun is finished */
 	STATE_DROP(
 	    struct control, why), /* of one request, while it is served */
 	STATE_DROP(struct control, about),

@@ -718,6 +718,6 @@ writer_get_state(struct stream *t, struct state_in *in)
 void
 writer_drop_file(struct stream *t)
 {
-	tracefile_close(t->writer.tf);
+	tracefile_leave(t->writer.tf);
 	t->writer.tf = NULL;
 }
