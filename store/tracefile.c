@@ -41,12 +41,6 @@ tracefile_lost_place(const struct tracefile *tf)
 	return tf->n_restored != tf->chunk->n_restored;
 }
 
-static unsigned
-minor_of(const struct tracefile *tf)
-{
-	return tf->index_format == TRACEFILE_INDEX_1_0 ? 0 : 1;
-}
-
 static enum status
 write_header(struct tracefile *tf)
 {
@@ -55,7 +49,7 @@ write_header(struct tracefile *tf)
 	uint64_t written;
 	enum status st;
 
-	index_header_encode(header, minor_of(tf));
+	index_header_encode(header, tracefile_minor(tf));
 	do {
 		iov = (struct iovec){ header, sizeof(header) };
 		st = tracefile_write_all(tf->index.fd, &iov, 1, 0, &written);
@@ -122,8 +116,8 @@ queue_record(struct tracefile *tf, const struct packet *p)
 	assert(out != NULL);
 	if (buf_len(&tf->waiting) == 0)
 		tf->waiting_first = p->net_seq;
-	index_encode(out, &p->rec, minor_of(tf));
-	buf_added(&tf->waiting, index_record_len(minor_of(tf)));
+	index_encode(out, &p->rec, tracefile_minor(tf));
+	buf_added(&tf->waiting, index_record_len(tracefile_minor(tf)));
 }
 
 unsigned
@@ -131,7 +125,7 @@ tracefile_n_waiting(const struct tracefile *tf)
 {
 	const size_t n = buf_len(&tf->waiting);
 
-	return (unsigned)(n / index_record_len(minor_of(tf)));
+	return (unsigned)(n / index_record_len(tracefile_minor(tf)));
 }
 
 /* May the records be written now? *LOCKED: the caller must unlock. */
@@ -193,7 +187,7 @@ append_waiting(struct tracefile *tf)
 	}
 	tf->index.length += n;
 	chunk_count(tf->chunk, (int64_t)n);
-	tf->store->records_written += n / index_record_len(minor_of(tf));
+	tf->store->records_written += n / index_record_len(tracefile_minor(tf));
 	journal_set_length(
 	    tf->dir->output->journal, &tf->index.journal, tf->index.length);
 	/* The store counts a failure: the records are in the file. */
@@ -210,8 +204,8 @@ lose_waiting(struct tracefile *tf, struct tracefile_lost *lost)
 	struct reorder_loss *l = &lost->loss;
 
 	*lost = (struct tracefile_lost){ .loss.first = tf->waiting_first };
-	for (; p < end; p += index_record_len(minor_of(tf))) {
-		index_decode(p, &l->last, minor_of(tf));
+	for (; p < end; p += index_record_len(tracefile_minor(tf))) {
+		index_decode(p, &l->last, tracefile_minor(tf));
 		lost->bytes += l->last.packet_size / 8;
 		l->n++;
 		l->records++;
@@ -227,7 +221,7 @@ cut_unrecorded(struct tracefile *tf, const struct tracefile_lost *lost)
 {
 	struct index_record first;
 
-	index_decode(buf_data(&tf->waiting), &first, minor_of(tf));
+	index_decode(buf_data(&tf->waiting), &first, tracefile_minor(tf));
 	if (first.offset + lost->bytes != tf->data.length ||
 	    ftruncate(tf->data.fd, (off_t)first.offset) != 0)
 		return;
@@ -253,8 +247,8 @@ append_to_log(struct tracefile *tf)
 	if (tf->log_file != NULL)
 		packet_log_add_file(tf->log, tf->log_file);
 	tf->log_file = NULL;
-	for (; p < end; p += index_record_len(minor_of(tf))) {
-		index_decode(p, &rec, minor_of(tf));
+	for (; p < end; p += index_record_len(tracefile_minor(tf))) {
+		index_decode(p, &rec, tracefile_minor(tf));
 		packet_log_append(tf->log, &rec);
 	}
 }
@@ -689,8 +683,8 @@ write_tail(struct tracefile *tf, struct packet *first, struct buf *records)
 		out = buf_reserve(records, INDEX_RECORD_MAX);
 		if (out == NULL)
 			return E_NOMEM;
-		index_encode(out, &p->rec, minor_of(tf));
-		buf_added(records, index_record_len(minor_of(tf)));
+		index_encode(out, &p->rec, tracefile_minor(tf));
+		buf_added(records, index_record_len(tracefile_minor(tf)));
 	}
 	return st == OK ? tracefile_sync_packet(tf, &tf->data) : st;
 }

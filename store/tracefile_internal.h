@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by tracefile.c, which writes, and tracefile_pool.c, which has the
- * descriptors. */
+/* Shared by tracefile.c, which writes, tracefile_pool.c, which has the
+ * descriptors, and tracefile_state.c. */
 #ifndef STORE_TRACEFILE_INTERNAL_H
 #define STORE_TRACEFILE_INTERNAL_H
 
@@ -11,6 +11,13 @@
 #include "store/output.h"
 #include "store/session_dir.h"
 #include "store/tracefile.h"
+
+/* The minor version of the format of its index file. */
+static inline unsigned
+tracefile_minor(const struct tracefile *tf)
+{
+	return tf->index_format == TRACEFILE_INDEX_1_0 ? 0 : 1;
+}
 
 /* The beginning of log lines; needs store/chunk.h. */
 #define TRACEFILE_FMT "%s/%s/%s"

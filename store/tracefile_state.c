@@ -4,11 +4,15 @@
 #include <stdlib.h>
 
 #include "common/state.h"
+#include "ctf/index.h"
 #include "store/chunk.h"
 #include "store/folder.h"
 #include "store/packet_log.h"
 #include "store/store.h"
 #include "store/tracefile_internal.h"
+
+/* Of a file: two together are no negative number. */
+#define LENGTH_MAX (INT64_MAX / 2)
 
 static const struct state_member file_members[] = {
 	STATE_DROP(struct tracefile_file, fd), /* closed */
@@ -62,6 +66,22 @@ tracefile_put_state(struct state_out *o, const struct tracefile *tf)
 	state_put_bool(o, tf->log_file != NULL);
 }
 
+/* Can these be lengths of files that were settled? */
+static bool
+is_sane(const struct tracefile *tf)
+{
+	const uint64_t data = tf->data.length, index = tf->index.length;
+	const uint32_t record = index_record_len(tracefile_minor(tf));
+
+	if (!tf->data.is_made || data > LENGTH_MAX || index > LENGTH_MAX)
+		return false;
+	if (!tf->index.is_made || index == 0)
+		return index == 0;
+	return tf->index_format != TRACEFILE_NO_INDEX &&
+	       index >= INDEX_HEADER_LEN &&
+	       (index - INDEX_HEADER_LEN) % record == 0;
+}
+
 /* The journal has the file from now on. */
 static enum status
 get_journal(struct tracefile *tf, struct tracefile_file *f, struct state_in *in)
@@ -79,11 +99,16 @@ get_log(struct tracefile *tf, struct state_in *in)
 {
 	struct folder *folder;
 	enum status st = packet_log_get_state(&tf->log, in);
+	bool has_file;
 
-	if (st != OK || !state_get_bool(in))
-		return st == OK ? state_in_status(in) : st;
-	if (tf->log == NULL)
+	if (st != OK)
+		return st;
+	has_file = state_get_bool(in);
+	if (in->r.bad || (tf->log == NULL && has_file) ||
+	    (tf->log != NULL && tf->log->minor != tracefile_minor(tf)))
 		return E_MALFORMED;
+	if (!has_file)
+		return OK;
 	st = chunk_folder(tf->chunk, tf->family, &folder);
 	if (st != OK)
 		return st;
@@ -114,7 +139,8 @@ tracefile_get_state(struct tracefile **out, struct state_in *in,
 	tf->data.fd = tf->index.fd = -1;
 	list_init(&tf->open_node);
 	st = state_get(in, &tracefile_state, tf);
-	if (st == OK && tf->dir->path == NULL && !chunk->is_base)
+	if (st == OK &&
+	    (!is_sane(tf) || (tf->dir->path == NULL && !chunk->is_base)))
 		st = E_MALFORMED;
 	if (st == OK)
 		st = get_journal(tf, &tf->data, in);

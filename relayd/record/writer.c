@@ -683,13 +683,16 @@ static enum status
 get_file(struct stream *t, struct state_in *in)
 {
 	const struct place *pl = &t->place;
+	struct writer *w = &t->writer;
+	enum status st;
 
 	if (!state_get_bool(in))
 		return state_in_status(in);
 	if (pl->family == NULL)
 		return E_MALFORMED;
-	return tracefile_get_state(
-	    &t->writer.tf, in, shard_of(t)->store, pl->chunk, pl->family);
+	st = tracefile_get_state(
+	    &w->tf, in, shard_of(t)->store, pl->chunk, pl->family);
+	return st == OK && w->tf->log != t->log ? E_MALFORMED : st;
 }
 
 static enum status
