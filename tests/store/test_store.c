@@ -45,8 +45,8 @@ test_store_open(unsigned max_files)
 	ck_assert_int_eq(store_create(&test_store.store, &config), OK);
 }
 
-static void
-released(struct chunk *take_c, void *arg)
+void
+test_store_released(struct chunk *take_c, void *arg)
 {
 	unsigned budget = UINT_MAX;
 
@@ -65,8 +65,8 @@ test_store_chunk(uint64_t id, uint64_t time, const char *name)
 	struct relpath *override_name = name == NULL ? NULL : path_of(name);
 	struct chunk *c;
 
-	MUST(chunk_create(&c, test_store.dir, id, time, override_name, released,
-		 NULL) == OK);
+	MUST(chunk_create(&c, test_store.dir, id, time, override_name,
+		 test_store_released, NULL) == OK);
 	relpath_free(override_name);
 	return c;
 }

@@ -38,6 +38,8 @@ void test_store_open_stream(
 void test_store_close(void);
 
 struct chunk *test_store_chunk(uint64_t id, uint64_t time, const char *name);
+/* What is called when its last reference goes. */
+void test_store_released(struct chunk *take_c, void *arg);
 struct chunk_family *test_store_family(
     struct chunk *c, const char *path, const char *channel, bool is_numbered);
 
