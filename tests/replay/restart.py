@@ -5,10 +5,13 @@ changes nothing. Also the next and the last process of a relay in person, to giv
 it damaged states. Starts daemons of its own."""
 import contextlib
 import fcntl
+import json
 import os
 import random
 import socket
+import stat
 import struct
+import subprocess
 import sys
 import time
 import zlib
@@ -18,10 +21,14 @@ import viewer
 from relay import Failed, check, equal, wait_until
 
 # relayd/net/take_over.h, relayd/handover.h
-HELLO = "=QIIQQHHHH4x"
+HELLO = "=QIIQQHHHH"
 GIVE, READY, TAKEN, YOURS, REFUSED = range(1, 6)
 HEAD = ">QIIQIIIHHHQII"
 HEAD_LEN = struct.calcsize(HEAD)
+PORTS_AT = struct.calcsize(">QIIQIII")
+# A new version adds the file that _record() writes, and keeps the others.
+KEPT = str(relay.SOURCE / "tests/replay/state_%d.json")
+VERSIONS = (1,)
 TOOL = os.path.abspath("tests/replay/nth_file_call")
 TAKEN_OVER = "taken over from the process before"
 MUTATIONS = 120
@@ -291,8 +298,9 @@ class Last:
         self.daemon, self.given = daemon, given
         self.path = daemon.rundir / "relayd/take-over"
 
-    def offer(self, state):
-        """The status of the process that gets STATE; None: it serves."""
+    def offer(self, state, is_kept=False):
+        """The status of the process that gets STATE; None: it serves, and is
+        the daemon's from now on if IS_KEPT."""
         self.path.unlink(missing_ok=True)
         server = socket.socket(socket.AF_UNIX)
         server.settimeout(relay.TIMEOUT)
@@ -308,10 +316,14 @@ class Last:
             with contextlib.suppress(OSError):
                 self.give(sock, state)
             sock.close()
-            return self.status(child, taken)
+            status = self.status(child, taken)
+            if is_kept and status is None:
+                self.daemon.process, child = child, None
+            return status
         finally:
-            child.kill()
-            child.wait()
+            if child is not None:
+                child.kill()
+                child.wait()
 
     def give(self, sock, state):
         word, (memfd, fill), _, _ = socket.recv_fds(sock, 4, 2)
@@ -397,6 +409,119 @@ def damaged_states_do_no_harm():
         given.close()
         idle.close()
         daemon.is_stopped = True
+
+
+def identity(path):
+    """(device, inode, ns of birth), as struct dir_id has them."""
+    born = subprocess.run(["stat", "-c", "%.9W", str(path)], check=True,
+                          capture_output=True, text=True).stdout.strip()
+    st = os.stat(path)
+    return st.st_dev, st.st_ino, int(born.replace(".", ""))
+
+
+def _record():
+    """Writes the file of the version that this is; see kept()."""
+    with relay.Daemon("--http", "none", workers=1) as daemon:
+        s = relay.Session(daemon)
+        s.packets(3)
+        s.data.packet(s.stream, 3, b"w" * 4096)
+        s.control.metadata(s.meta, b"meta", 4092)
+        time.sleep(0.1)
+        given = Next(daemon)
+        given.ask()
+        state, ids, tree, fds = given.state, [], {}, []
+        for path in [daemon.out, *sorted(daemon.out.rglob("*"))]:
+            name = str(path.relative_to(daemon.out))
+            if ".tracepulse" in name:
+                continue
+            tree[name] = None if path.is_dir() else path.read_bytes().hex()
+            for wanted in struct.pack(">QQQ", *identity(path)), \
+                    struct.pack(">QQ", *identity(path)[1:]):
+                at = state.find(wanted)
+                while at >= 0:
+                    ids.append([at, len(wanted), name])
+                    at = state.find(wanted, at + 1)
+        for fd in given.fds:
+            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+                fds.append(str(os.path.relpath(
+                    os.readlink(f"/proc/self/fd/{fd}"), daemon.out)))
+                continue
+            with socket.socket(fileno=os.dup(fd)) as peer:
+                fds.append(":control" if peer.getpeername() ==
+                           s.control.sock.getsockname() else ":data")
+        version = struct.unpack_from(">I", state, 8)[0]
+        with open(KEPT % version, "w", encoding="utf-8") as f:
+            json.dump({"hello": given.hello.hex(), "state": state.hex(),
+                       "ids": ids, "tree": tree, "fds": fds, "path": s.path,
+                       "stream": s.stream, "meta": s.meta,
+                       "offsets": s.offsets}, f, indent=1)
+            f.write("\n")
+        given.close()
+
+
+class Kept:
+    """A process of an earlier version, of which the state was kept: its files,
+    sockets and session are made again."""
+
+    def __init__(self, daemon, version):
+        with open(KEPT % version, encoding="utf-8") as f:
+            kept = json.load(f)
+        for name, content in kept["tree"].items():
+            path = daemon.out / name
+            if content is None:
+                path.mkdir(exist_ok=True, parents=True)
+            else:
+                path.write_bytes(bytes.fromhex(content))
+        state = bytearray.fromhex(kept["state"])
+        for at, n, name in kept["ids"]:
+            state[at:at + n] = struct.pack(
+                ">QQQ", *identity(daemon.out / name))[24 - n:]
+        socks = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+        ports = [sock.getsockname()[1] for sock in socks]
+        struct.pack_into(">HHH", state, PORTS_AT, *ports)
+        self.state = with_sum(bytes(state))
+        hello = list(struct.unpack(HELLO, bytes.fromhex(kept["hello"])))
+        hello[3:5] = identity(daemon.out)[:2]
+        hello[5:8] = ports
+        self.hello = struct.pack(HELLO, *hello)
+        self.session = s = object.__new__(relay.Session)
+        ends = {}
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            for name in ":control", ":data":
+                ours = socket.create_connection(server.getsockname(),
+                                                relay.TIMEOUT)
+                ends[name] = ours, server.accept()[0].detach()
+        s.control = relay.Control(ends[":control"][0])
+        s.data = relay.Data(ends[":data"][0])
+        s.path, s.stream, s.meta = (kept[k] for k in ("path", "stream",
+                                                      "meta"))
+        s.seq, s.offsets = 3, kept["offsets"]
+        s.dir = daemon.out / s.path / "ust/uid/0/64-bit"
+        s.written = (s.dir / "ch_0").read_bytes()[:3 * 4096]
+        flags = os.O_RDONLY | os.O_DIRECTORY
+        self.fds = [ends[name][1] if name in ends else
+                    os.open(daemon.out / name, flags) for name in kept["fds"]]
+        self.listeners = [sock.detach() for sock in socks]
+
+
+def states_of_earlier_versions():
+    """The state of each version is restored, and its session goes on."""
+    for version in VERSIONS:
+        with relay.Daemon("--http", "none", workers=1) as daemon:
+            daemon.kill()
+            kept = Kept(daemon, version)
+            last = Last(daemon, kept)
+            equal(last.offer(kept.state, is_kept=True), None, "its status")
+            for fd in kept.fds + kept.listeners:
+                os.close(fd)
+            s = kept.session
+            last_half(s)
+            s.packets(2)
+            s.wait_written()
+            s.control.close_stream(s.meta)
+            s.control.close_stream(s.stream, s.seq - 1)
+            s.check()
+            s.leave()
 
 
 def hostile_connections():
