@@ -92,6 +92,8 @@ class Guests:
                      'shift && exec "$@"', f"{tracing.TRACEFS}/instances/{name}",
                      tracing.TRACEFS, *agent)
         self.start(*agent)
+        # Else the first session can be refused: it connects to the agent.
+        wait_for(f"the agent of {name}", lambda: port in listening_ports())
         self.start(self.w.ftrace_path, "connect", name, "--agent",
                    f"127.0.0.1:{port}", *BROKER, "--token-file",
                    self.tokens[name])
