@@ -303,9 +303,9 @@ acceptor_pause(struct acceptor *a)
 }
 
 enum status
-acceptor_freeze(struct acceptor *a)
+acceptor_freeze(struct acceptor *a, bool reads_all)
 {
-	enum status st = workers_freeze(a->workers, a->n_workers);
+	enum status st = workers_freeze(a->workers, a->n_workers, reads_all);
 
 	if (st == OK)
 		st = live_pool_freeze(a->live_pool);

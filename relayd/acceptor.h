@@ -83,15 +83,15 @@ struct acceptor_moved {
 	unsigned closed_viewers;
 };
 /*
- * A restart (common/state.h). freeze: the workers write what has arrived, and
- * their threads end, but nothing is closed; A belongs to the main thread.
- * E_NOMEM: they run on. put, then: all that A has, except its listeners, of
- * which up to MOST are given to OUT (borrowed).
+ * A restart (common/state.h). freeze: the workers write what they have read, or
+ * READS_ALL that has arrived, and their threads end, but nothing is closed; A
+ * belongs to the main thread. E_NOMEM: they run on. put, then: all that A has,
+ * except its listeners, of which up to MOST are given to OUT (borrowed).
  * get_udp: of the beginning of a state, for acceptor_create().
  * get: between acceptor_prepare() and acceptor_start(); N_WORKERS: of the
  * process that wrote the state. E_MALFORMED, E_NOMEM.
  */
-enum status acceptor_freeze(struct acceptor *a) MUST_CHECK;
+enum status acceptor_freeze(struct acceptor *a, bool reads_all) MUST_CHECK;
 void acceptor_put_state(struct state_out *o, struct acceptor *a);
 unsigned acceptor_sessions(const struct acceptor *a);
 unsigned acceptor_conns(const struct acceptor *a);

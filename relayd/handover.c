@@ -250,7 +250,6 @@ handover_restore(struct handover *h, struct acceptor *a)
 		return st;
 	if (h->old >= 0 && take_over_taken(h->old) != OK)
 		return E_IO;
-	h->pause_ns = clock_now_ns() - h->head.frozen_ns;
 	return OK;
 }
 
@@ -295,7 +294,7 @@ handover_done(struct handover *h)
 {
 	if (h->bytes == NULL)
 		return;
-	report(&h->moved, h->head.n_conns, h->pause_ns);
+	report(&h->moved, h->head.n_conns, clock_now_ns() - h->head.frozen_ns);
 	if (h->old >= 0)
 		close(h->old);
 	else
@@ -385,7 +384,7 @@ give_to_next(struct handover *h, struct acceptor *a, struct http *http,
     struct handoff *to)
 {
 	const uint64_t frozen_ns = clock_now_ns();
-	enum status st = acceptor_freeze(a);
+	enum status st = acceptor_freeze(a, false);
 
 	if (st == OK)
 		st = fill(to, a, http, frozen_ns);
@@ -404,7 +403,9 @@ static enum status
 give_to_manager(struct handover *h, struct acceptor *a, struct http *http)
 {
 	const uint64_t frozen_ns = clock_now_ns();
-	enum status st = acceptor_freeze(a);
+	/* It may never be started: what the peers' systems have accepted is
+	 * stored. */
+	enum status st = acceptor_freeze(a, true);
 
 	if (st == OK)
 		st = fill(&h->to, a, http, frozen_ns);

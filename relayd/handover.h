@@ -60,7 +60,6 @@ struct handover {
 	struct state_in in;
 	struct acceptor_udp udp;
 	struct acceptor_moved moved;
-	uint64_t pause_ns; /* from the freeze to the end of the restore */
 };
 
 void handover_init(struct handover *h);

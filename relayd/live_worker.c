@@ -287,6 +287,7 @@ live_pool_run(struct live_pool *p)
 	for (unsigned i = 0; i < p->n_workers; i++) {
 		w = &p->workers[i];
 		w->is_freezing = false;
+		publish(&w->loop.leaves_input, 0);
 		viewers_end(&w->viewers);
 		w->has_thread = thread_start(&w->thread, run, w) == 0;
 		if (w->has_thread)

@@ -37,6 +37,7 @@ struct worker {
 	struct message *stop; /* NULL: sent */
 	bool has_thread;
 	bool is_freezing; /* the thread ends, but nothing is closed */
+	bool reads_all;	  /* before that; set before MESSAGE_FREEZE is posted */
 	struct loop loop;
 	struct shard *shard;
 	struct conns conns;
@@ -205,8 +206,10 @@ stop(struct worker *w)
 static void
 settle(struct worker *w)
 {
-	udp_port_read_all(w->udp);
-	conns_read_all(&w->conns);
+	if (w->reads_all) {
+		udp_port_read_all(w->udp);
+		conns_read_all(&w->conns);
+	}
 	cycle_settle(w->shard);
 	log_figures(w);
 }
@@ -286,6 +289,7 @@ worker_run(struct worker *w)
 {
 	shard_limit_slices(w->shard);
 	w->is_freezing = false;
+	publish(&w->loop.leaves_input, 0);
 	w->has_thread = thread_start(&w->thread, run, w) == 0;
 	if (!w->has_thread)
 		return E_NOMEM;
@@ -345,7 +349,7 @@ end_thread(struct worker *w)
 }
 
 enum status
-workers_freeze(struct worker *const *workers, unsigned n)
+workers_freeze(struct worker *const *workers, unsigned n, bool reads_all)
 {
 	struct message *freeze[WORKERS_MAX] = { NULL };
 	enum status st = OK;
@@ -353,10 +357,12 @@ workers_freeze(struct worker *const *workers, unsigned n)
 	for (unsigned i = 0; i < n && st == OK; i++)
 		st = message_create(&freeze[i], MESSAGE_FREEZE);
 	for (unsigned i = 0; i < n; i++)
-		if (st == OK)
+		if (st == OK) {
+			workers[i]->reads_all = reads_all;
 			loop_post(&workers[i]->loop, freeze[i]);
-		else
+		} else {
 			free(freeze[i]);
+		}
 	for (unsigned i = 0; i < n && st == OK; i++)
 		end_thread(workers[i]);
 	return st;
@@ -367,6 +373,7 @@ static const struct state_member members[] = {
 	STATE_DROP(struct worker, stop),
 	STATE_DROP(struct worker, has_thread),
 	STATE_DROP(struct worker, is_freezing),
+	STATE_DROP(struct worker, reads_all),
 	STATE_DROP(struct worker, loop),
 	STATE_CODE(struct worker, shard),
 	STATE_CODE(struct worker, conns),

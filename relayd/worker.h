@@ -57,13 +57,13 @@ bool workers_are_alive(struct worker *const *workers, unsigned n);
 
 /*
  * A restart (common/state.h), all on the main thread. freeze: the workers write
- * what has arrived, leave the disk as for a stop (cycle_settle()), and their
- * threads end; nothing is closed, and worker_run() goes on. E_NOMEM: they run
- * on. get_state: before worker_run(); PLACED is called for each session
- * that is counted in the placement.
+ * what they have read, or READS_ALL that has arrived, leave the disk as for a
+ * stop (cycle_settle()), and their threads end; nothing is closed, and
+ * worker_run() goes on. E_NOMEM: they run on. get_state: before worker_run();
+ * PLACED is called for each session that is counted in the placement.
  */
 enum status workers_freeze(
-    struct worker *const *workers, unsigned n) MUST_CHECK;
+    struct worker *const *workers, unsigned n, bool reads_all) MUST_CHECK;
 void worker_put_state(struct state_out *o, struct worker *w);
 enum status worker_get_state(struct worker *w, struct state_in *in,
     void (*placed)(const struct placement_key *key, void *arg),

@@ -331,7 +331,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	struct conn *c = arg;
 
 	loop_mark_busy(c->set->loop);
-	conn_read(c);
+	if (published(&c->set->loop->leaves_input) == 0)
+		conn_read(c);
 }
 
 static enum status

@@ -70,6 +70,9 @@ struct loop {
 	void (*on_wake)(void *arg);
 	void *arg;
 	bool is_stopping;
+	/* MESSAGE_FREEZE was posted: what is readable stays where it is, for
+	 * the next process. */
+	struct published leaves_input;
 	bool wants_rest;   /* loop_rest() was called in this cycle */
 	struct event rest; /* its end */
 	struct event timer;

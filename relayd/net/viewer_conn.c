@@ -382,7 +382,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	struct viewer_conn *c = arg;
 
 	loop_mark_busy(c->set->loop);
-	serve_all(c);
+	if (published(&c->set->loop->leaves_input) == 0)
+		serve_all(c);
 }
 
 static void
