@@ -129,23 +129,24 @@ shard_put_state(struct state_out *o, const struct shard *sh)
 	state_put_bool(o, false);
 }
 
-/* A session, in a part of its own. */
+/* A session, in a part of its own. SI is NULL if its chunks could not be
+ * restored, for the reason WHY. */
 static void
-get_session(struct state_in *in, struct siblings *si)
+get_session(struct state_in *in, struct siblings *si, enum status why)
 {
 	const uint32_t mark = state_mark(in);
 	const char *tag = state_get_text(in);
 	struct reader rest = state_part(in);
-	enum status st = si == NULL ? E_IO : session_get_state(si, in);
+	enum status st = si == NULL ? why : session_get_state(si, in);
 
 	state_part_end(in, &rest);
 	if (st == OK)
 		return;
 	state_unmake(in, mark);
 	log_error("%s session closed: the relay that was here before cannot "
-		  "be continued: %s",
-	    tag == NULL ? "a" : tag,
-	    si == NULL ? "its trace chunks cannot be used" : status_text(st));
+		  "be continued: %s%s",
+	    tag == NULL ? "a" : tag, si == NULL ? "its trace chunks: " : "",
+	    status_text(st));
 }
 
 static void
@@ -160,7 +161,7 @@ get_siblings(struct shard *sh, struct state_in *in)
 	if (st != OK)
 		state_unmake(in, mark);
 	while (state_get_bool(in))
-		get_session(in, si);
+		get_session(in, si, st);
 	rest = state_part(in);
 	/* A file that is not read stays on the disk. */
 	if (si != NULL && stream_window_get_files(si, in) != OK)
