@@ -94,10 +94,23 @@ remove_journal(struct journal *j)
 	errno = saved;
 }
 
-void
-journal_leave(const struct journal *j)
+/* Is all synced that was closed? There are no more rounds for it. */
+static bool
+is_settled(struct journal *j)
 {
-	if (j->fd >= 0 && unlinkat(j->base_fd, j->name, 0) != 0)
+	if (j->leaving != 0 && syncfs(j->base_fd) != 0) {
+		log_errno(LOG_ERROR, "--sync: the files closed last may be "
+				     "incomplete after a power cut");
+		j->n_doubtful++;
+	}
+	return j->n_doubtful == 0;
+}
+
+void
+journal_leave(struct journal *j)
+{
+	if (j->fd >= 0 && is_settled(j) &&
+	    unlinkat(j->base_fd, j->name, 0) != 0)
 		log_errno(LOG_WARN, "journal %s: cannot remove it", j->name);
 }
 
@@ -106,13 +119,7 @@ journal_destroy(struct journal *j)
 {
 	if (j == NULL)
 		return;
-	/* There are no more rounds for these. If this fails, the file stays. */
-	if (j->leaving != 0 && syncfs(j->base_fd) != 0) {
-		log_errno(LOG_ERROR, "--sync: the files closed last may be "
-				     "incomplete after a power cut");
-		j->n_doubtful++;
-	}
-	if (j->n_doubtful == 0) {
+	if (is_settled(j)) {
 		remove_journal(j);
 	} else {
 		munmap(j->slots, bytes(j->n_slots));

@@ -94,9 +94,10 @@ void journal_destroy(struct journal *j);
 /* From now on, unless nothing is synced: entries of closed files stay until
  * journal_destroy(), which syncs the file system first. */
 void journal_end(struct journal *j);
-/* Another process goes on with the files: remove the journal's file. J is not
- * used any more. */
-void journal_leave(const struct journal *j);
+/* Another process goes on with the files: sync those that were closed, and
+ * remove the journal's file; as in journal_destroy() it stays if that fails. J
+ * is not used any more. */
+void journal_leave(struct journal *j);
 /* Has somebody removed the journal's file? */
 bool journal_is_gone(const struct journal *j);
 

@@ -130,8 +130,6 @@ store_end(struct store *s)
 void
 store_leave(struct store *s)
 {
-	if (s->config.sync == STORE_SYNC_TIME && syncfs(s->output->fd) != 0)
-		store_sync_failed(s, ".", "");
 	journal_leave(s->output->journal);
 }
 

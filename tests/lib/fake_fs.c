@@ -712,7 +712,7 @@ journal_get_file(struct journal_file *file, struct state_in *in,
 }
 
 void
-journal_leave(const struct journal *j)
+journal_leave(struct journal *j)
 {
 }
 

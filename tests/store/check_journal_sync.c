@@ -150,7 +150,31 @@ TEST(a_round_that_failed_is_not_made_good_by_the_next)
 	wait_rounds(j, 3);
 	ck_assert_int_eq(synced(j, 3), 0);
 	ck_assert_uint_eq(journals(), 1);
+	/* Nor does the next process make it good. */
+	journal_leave(j);
+	ck_assert_uint_eq(journals(), 1);
 	end(j);
+	relpath_free(path);
+}
+
+/* A restart: files that were closed last wait for a round that never comes. */
+TEST(a_journal_is_left_when_its_closed_files_are_synced)
+{
+	struct relpath *path = path_of("h/s");
+	struct journal_root root = { .path = path };
+	struct journal_file a;
+
+	for (unsigned i = 0; i <= 1; i++) {
+		struct journal *j = begin(NS_PER_S * 3600);
+
+		add(j, &root, &a, 1);
+		journal_set_length(j, &a, 100);
+		journal_remove_file(j, &a);
+		publish(&fails, i);
+		journal_leave(j);
+		ck_assert_uint_eq(journals(), i);
+		end(j);
+	}
 	relpath_free(path);
 }
 
