@@ -416,7 +416,8 @@ def identity(path):
     born = subprocess.run(["stat", "-c", "%.9W", str(path)], check=True,
                           capture_output=True, text=True).stdout.strip()
     st = os.stat(path)
-    return st.st_dev, st.st_ino, int(born.replace(".", ""))
+    device = os.major(st.st_dev) << 32 | os.minor(st.st_dev)
+    return device, st.st_ino, int(born.replace(".", ""))
 
 
 def _record():
@@ -481,7 +482,8 @@ class Kept:
         struct.pack_into(">HHH", state, PORTS_AT, *ports)
         self.state = with_sum(bytes(state))
         hello = list(struct.unpack(HELLO, bytes.fromhex(kept["hello"])))
-        hello[3:5] = identity(daemon.out)[:2]
+        st = os.stat(daemon.out)
+        hello[3:5] = st.st_dev, st.st_ino
         hello[5:8] = ports
         self.hello = struct.pack(HELLO, *hello)
         self.session = s = object.__new__(relay.Session)
