@@ -343,7 +343,7 @@ def inputs_that_are_refused():
                       ["-i", good, *out, "-j", "0"], ["-i", "", *out],
                       ["-i", good, *out, "--payload", "some"],
                       ["-i", good, *out, "--relay", "net://localhost"],
-                      ["-i", good, *out, "more"]):
+                      ["-i", good, *out, "--filter", "tcp", "udp"]):
             result = program.run(*usage, status=2)
             check(result.err != "" and result.out == "", str(usage))
 

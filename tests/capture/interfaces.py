@@ -233,8 +233,26 @@ def down_at_first():
         check(not os.path.exists(f"{top}/out"), "something was made")
 
 
-CASES = [what_came_before_a_stop, filters_with_vlans, snap_lengths_with_tags,
-         down_and_up_again, other_sizes, gone, down_at_first]
+def signals():
+    """SIGUSR1 prints the counters, SIGHUP ends as SIGTERM does."""
+    with program.directory() as top, link():
+        out = f"{top}/out.pcap"
+        process = program.start("-i", B, "-w", "pcapfile:" + out)
+        program.wait_for_rest(process)
+        send(*(frame(i) for i in range(30)))
+        wait_taken()
+        process.send_signal(signal.SIGUSR1)
+        program.wait_for_rest(process)
+        process.send_signal(signal.SIGHUP)
+        result = program.end(process)
+        equal(result.status, 0, result.err)
+        check("30 received" in result.err, result.err)
+        check("30 packets written" in result.out, result.out)
+        equal(len(program.told("tcpdump", "-nn", "-r", out)), 30, "packets")
+
+
+CASES = [signals, what_came_before_a_stop, filters_with_vlans,
+         snap_lengths_with_tags, down_and_up_again, other_sizes, gone, down_at_first]
 
 
 def main(argv):

@@ -56,6 +56,7 @@ open_sources(struct capture *c)
 	for (unsigned i = 0; i < o->n_uris; i++) {
 		const struct source_config config = {
 			.uri = o->uris[i],
+			.is_file = o->is_file[i],
 			.filter = o->filter,
 			.snaplen = o->snaplen,
 			.promiscuous = o->promiscuous,
@@ -95,7 +96,7 @@ load_key(struct capture *c)
 /* Opening a FIFO, or a session of a relay that does not answer, blocks within a
  * call: a signal then ends the program at once. Threads that libtrace starts
  * take signals too. */
-static volatile sig_atomic_t is_open;
+static volatile sig_atomic_t is_open, is_asked, is_ending;
 static int signal_event = -1;
 
 static void
@@ -106,8 +107,11 @@ on_signal(int number)
 	const uint64_t one = 1;
 	const int saved = errno;
 
-	(void)number;
-	if (!is_open) {
+	if (number == SIGUSR1)
+		is_asked = 1;
+	else
+		is_ending = 1;
+	if (!is_open && number != SIGUSR1) {
 		(void)!write(STDERR_FILENO, ended, sizeof(ended) - 1);
 		_exit(1);
 	}
@@ -128,9 +132,17 @@ stop(struct capture *c)
 static void
 check_signals(struct capture *c)
 {
+	struct pipeline_stats stats;
 	uint64_t n;
 
-	if (read(c->signals, &n, sizeof(n)) != sizeof(n) || c->is_stopping)
+	if (read(c->signals, &n, sizeof(n)) != sizeof(n))
+		return;
+	if (is_asked && c->pipeline != NULL) {
+		stats = pipeline_stats(c->pipeline);
+		console_counts(&c->console, &stats, c->sink);
+	}
+	is_asked = 0;
+	if (!is_ending || c->is_stopping)
 		return;
 	c->is_stopping = true;
 	c->end_by = clock_now_ns() + CAPTURE_END_MS * NS_PER_MS;
@@ -150,16 +162,21 @@ static enum status
 catch_signals(struct capture *c)
 {
 	struct sigaction act = { .sa_handler = on_signal,
-		.sa_flags = SA_RESTART };
+		.sa_flags = SA_RESTART },
+			 old;
 
 	c->signals = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (c->signals < 0)
 		return E_IO;
 	signal_event = c->signals;
-	is_open = 0;
+	is_open = is_asked = is_ending = 0;
 	signal(SIGPIPE, SIG_IGN);
+	/* nohup(1) has it ignored. */
+	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		(void)sigaction(SIGHUP, &act, NULL);
 	return sigaction(SIGINT, &act, NULL) == 0 &&
-		       sigaction(SIGTERM, &act, NULL) == 0
+		       sigaction(SIGTERM, &act, NULL) == 0 &&
+		       sigaction(SIGUSR1, &act, NULL) == 0
 		   ? OK
 		   : E_IO;
 }

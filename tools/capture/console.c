@@ -53,6 +53,18 @@ console_line(
 }
 
 void
+console_counts(
+    struct console *c, const struct pipeline_stats *s, const struct sink *sink)
+{
+	console_end_line(c);
+	fprintf(stderr,
+	    "%" PRIu64 " packets written, %" PRIu64 " received in %.1f s; "
+	    "dropped %" PRIu64 " by the kernel, %" PRIu64 " by this program\n",
+	    sink->written, s->received, seconds_since(c->begin_ns),
+	    s->dropped_kernel, s->dropped_local);
+}
+
+void
 console_end_line(struct console *c)
 {
 	if (c->has_line)

@@ -28,6 +28,9 @@ void console_line(
     struct console *c, const struct pipeline_stats *s, const struct sink *sink);
 /* End the line, so that other output does not overwrite it. */
 void console_end_line(struct console *c);
+/* Print the counters on stderr, at any time. */
+void console_counts(
+    struct console *c, const struct pipeline_stats *s, const struct sink *sink);
 void console_summary(const struct console *c, const struct pipeline_stats *s,
     const struct sink *sink);
 void console_json(const struct console *c, const struct pipeline_stats *s,

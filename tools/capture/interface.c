@@ -92,8 +92,14 @@ interface_tune_bound(const char *interface)
  * packet. */
 #define TAG_LEN 4
 #define TAG_AT 12
-/* The bytes of a packet, and some that keep the next one aligned. */
+/* The header of a cooked packet (LINKTYPE_LINUX_SLL2), and its longest address.
+ */
+#define COOKED_LEN 20
+#define COOKED_ADDRESS_LEN 8
+/* The bytes of a packet, the longest that is put before it, and some that keep
+ * the next one aligned. */
 #define SLOT_LEN (RECORD_LEN_MAX + 64)
+#define HEAD_LEN COOKED_LEN
 
 /* Control messages of the kernel: time, tag. */
 union control_message {
@@ -104,12 +110,14 @@ union control_message {
 
 struct interface {
 	int fd;
-	int number; /* the kernel's index */
+	int number; /* the kernel's index; 0: of all interfaces */
 	bool is_down;
 	uint16_t link_type;
 	uint32_t snaplen;
 	bool is_loopback;
 	uint64_t dropped;
+	/* Of cooked packets, whose header the kernel does not have. */
+	struct bpf_program filter;
 	unsigned n, next; /* of those read */
 	struct mmsghdr messages[READ_MAX];
 	struct iovec iov[READ_MAX];
@@ -158,7 +166,7 @@ open_compiler(const struct interface *i, const char *name)
 {
 	const int type = i->link_type == LINKTYPE_RAW ? DLT_RAW : i->link_type;
 	char error[PCAP_ERRBUF_SIZE];
-	pcap_t *p = pcap_create(name, error);
+	pcap_t *p = i->number == 0 ? NULL : pcap_create(name, error);
 
 	if (p != NULL) {
 		(void)pcap_set_snaplen(p, FILTER_ALL);
@@ -187,6 +195,10 @@ attach_filter(struct interface *i, const char *name, const char *text,
 	pcap_close(p);
 	if (st != OK)
 		return st;
+	if (i->number == 0) {
+		i->filter = program;
+		return OK;
+	}
 	if (program.bf_len > BPF_MAXINSNS) {
 		snprintf(why, SOURCE_WHY_MAX,
 		    "the filter has more than %d instructions, the kernel's "
@@ -216,7 +228,7 @@ set_options(struct interface *i, const char *name,
 		0 ||
 	    setsockopt(i->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) != 0)
 		return refuse(why, "packet socket");
-	if (config->promiscuous &&
+	if (config->promiscuous && i->number != 0 &&
 	    setsockopt(i->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous,
 		sizeof(promiscuous)) != 0)
 		return refuse(why, "promiscuous mode");
@@ -260,18 +272,20 @@ set_up(struct interface *i, const char *name,
 {
 	struct sockaddr_ll a = { .sll_family = AF_PACKET,
 		.sll_protocol = htons(ETH_P_ALL) };
-	int hardware;
+	const bool is_any = strcmp(name, INTERFACE_ANY) == 0;
+	int hardware = 0;
 	enum status st;
 
 	/* Without a protocol the socket gets nothing before it is bound. */
-	i->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	i->fd = socket(AF_PACKET,
+	    (is_any ? SOCK_DGRAM : SOCK_RAW) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (i->fd < 0)
 		return refuse(why, "packet socket");
-	if (strlen(name) >= IFNAMSIZ || !ask(i, name, &hardware)) {
+	if (!is_any && (strlen(name) >= IFNAMSIZ || !ask(i, name, &hardware))) {
 		errno = strlen(name) >= IFNAMSIZ ? ENODEV : errno;
 		return refuse(why, "interface");
 	}
-	i->link_type = link_type_of(hardware);
+	i->link_type = is_any ? LINKTYPE_LINUX_SLL2 : link_type_of(hardware);
 	if (i->link_type == LINKTYPE_UNKNOWN) {
 		snprintf(why, SOURCE_WHY_MAX,
 		    "hardware type %d is not supported", hardware);
@@ -296,7 +310,7 @@ make_slots(struct interface *i)
 		return E_NOMEM;
 	for (unsigned k = 0; k < READ_MAX; k++)
 		i->iov[k] = (struct iovec){
-			.iov_base = i->slots + (size_t)k * SLOT_LEN + TAG_LEN,
+			.iov_base = i->slots + (size_t)k * SLOT_LEN + HEAD_LEN,
 			.iov_len = i->snaplen,
 		};
 	return OK;
@@ -333,6 +347,7 @@ interface_close(struct interface *i)
 		return;
 	if (i->fd >= 0)
 		close(i->fd);
+	pcap_freecode(&i->filter);
 	free(i->slots);
 	free(i);
 }
@@ -348,7 +363,10 @@ nothing_came(struct interface *i)
 		i->is_down = true;
 	else if (errno != EAGAIN)
 		return -1;
-	return !i->is_down || ioctl(i->fd, SIOCGIFNAME, &r) == 0 ? 0 : -1;
+	return !i->is_down || i->number == 0 ||
+		       ioctl(i->fd, SIOCGIFNAME, &r) == 0
+		   ? 0
+		   : -1;
 }
 
 /* 1: packets were read; 0: nothing now; -1: errno. */
@@ -440,15 +458,81 @@ direction_of(const struct sockaddr_ll *from)
 	}
 }
 
+/* On a loopback each packet is also an incoming one. */
+static bool
+is_twice(const struct interface *i, const struct sockaddr_ll *from)
+{
+	return from->sll_pkttype == PACKET_OUTGOING &&
+	       (i->is_loopback || from->sll_hatype == ARPHRD_LOOPBACK);
+}
+
+static bool
+passes(const struct interface *i, const struct record *r, const uint8_t *bytes)
+{
+	const struct pcap_pkthdr h = {
+		.caplen = r->cap_len,
+		.len = r->wire_len,
+	};
+
+	return i->filter.bf_insns == NULL ||
+	       pcap_offline_filter(&i->filter, &h, bytes) != 0;
+}
+
+/* Put the header before a packet that has lost its own. */
+static uint8_t *
+put_cooked(const struct interface *i, const struct sockaddr_ll *from,
+    struct record *r, uint8_t *packet)
+{
+	const uint32_t number = htonl((uint32_t)from->sll_ifindex);
+	const uint16_t hardware = htons(from->sll_hatype);
+	const uint8_t len = from->sll_halen < COOKED_ADDRESS_LEN
+				? from->sll_halen
+				: COOKED_ADDRESS_LEN;
+	uint8_t *header = packet - COOKED_LEN;
+
+	memset(header, 0, COOKED_LEN);
+	memcpy(header, &from->sll_protocol, sizeof(from->sll_protocol));
+	memcpy(header + 4, &number, sizeof(number));
+	memcpy(header + 8, &hardware, sizeof(hardware));
+	header[10] = from->sll_pkttype;
+	header[11] = len;
+	memcpy(header + 12, from->sll_addr, len);
+	r->wire_len += COOKED_LEN;
+	r->cap_len += COOKED_LEN;
+	if (r->cap_len > i->snaplen)
+		r->cap_len = i->snaplen;
+	return header;
+}
+
+/* False: the packet is none for the user. */
+static bool
+take(const struct interface *i, struct mmsghdr *m, struct record *r,
+    const uint8_t **bytes)
+{
+	uint8_t *packet = m->msg_hdr.msg_iov->iov_base;
+
+	if (is_twice(i, m->msg_hdr.msg_name))
+		return false;
+	r->direction = direction_of(m->msg_hdr.msg_name);
+	r->wire_len = m->msg_len;
+	r->cap_len = m->msg_len < i->snaplen ? m->msg_len : i->snaplen;
+	r->link_type = i->link_type;
+	r->kind = RECORD_PACKET;
+	r->ns = 0;
+	*bytes = read_control(i, &m->msg_hdr, r, packet);
+	if (i->number != 0)
+		return true;
+	*bytes = put_cooked(i, m->msg_hdr.msg_name, r, packet);
+	return passes(i, r, *bytes);
+}
+
 enum source_got
 interface_next(struct interface *i, struct record *record,
     const uint8_t **bytes, struct source_wait *wait)
 {
-	struct mmsghdr *m;
-	uint8_t *packet;
 	int got;
 
-	do {
+	for (;;) {
 		if (i->next == i->n) {
 			got = read_batch(i);
 			if (got < 0)
@@ -460,18 +544,9 @@ interface_next(struct interface *i, struct record *record,
 			}
 		}
 		assert(i->next < i->n);
-		m = &i->messages[i->next++];
-		record->direction = direction_of(m->msg_hdr.msg_name);
-		/* On a loopback each packet is also an incoming one. */
-	} while (i->is_loopback && record->direction == DIRECTION_OUTGOING);
-	packet = m->msg_hdr.msg_iov->iov_base;
-	record->wire_len = m->msg_len;
-	record->cap_len = m->msg_len < i->snaplen ? m->msg_len : i->snaplen;
-	record->link_type = i->link_type;
-	record->kind = RECORD_PACKET;
-	record->ns = 0;
-	*bytes = read_control(i, &m->msg_hdr, record, packet);
-	return SOURCE_PACKET;
+		if (take(i, &i->messages[i->next++], record, bytes))
+			return SOURCE_PACKET;
+	}
 }
 
 uint64_t
@@ -484,4 +559,24 @@ interface_dropped(struct interface *i)
 	if (getsockopt(i->fd, SOL_PACKET, PACKET_STATISTICS, &s, &len) == 0)
 		i->dropped += s.tp_drops;
 	return i->dropped;
+}
+
+bool
+interface_list(void)
+{
+	char error[PCAP_ERRBUF_SIZE];
+	pcap_if_t *all, *one;
+
+	if (pcap_findalldevs(&all, error) != 0) {
+		fprintf(stderr, "tracepulse-capture: %s\n", error);
+		return false;
+	}
+	for (one = all; one != NULL; one = one->next)
+		if (strcmp(one->name, INTERFACE_ANY) == 0 ||
+		    if_nametoindex(one->name) != 0)
+			printf("%s%s%s\n", one->name,
+			    one->description != NULL ? "\t" : "",
+			    one->description != NULL ? one->description : "");
+	pcap_freealldevs(all);
+	return true;
 }

@@ -18,6 +18,9 @@
 #include "tools/capture/record.h"
 #include "tools/capture/source.h"
 
+/* All interfaces, as Linux's cooked packets of version 2. */
+#define INTERFACE_ANY "any"
+
 struct interface;
 
 /* Not OK: WHY is one line, without the name of the input. */
@@ -38,6 +41,9 @@ uint64_t interface_dropped(struct interface *i);
 #define INTERFACE_BUFFER (16 * 1024 * 1024)
 
 bool interface_is_loopback(const char *interface);
+
+/* Print the interfaces that can be captured. False: errno. */
+bool interface_list(void);
 
 /* Tune all packet sockets that are bound to INTERFACE, those that libtrace
  * opened: a larger buffer, and on a loopback no outgoing packets, each of which

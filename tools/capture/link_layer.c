@@ -12,7 +12,6 @@
 enum {
 	LINKTYPE_IPV4 = 228,
 	LINKTYPE_IPV6 = 229,
-	LINKTYPE_LINUX_SLL2 = 276,
 };
 
 /* Protocols of PPP (IANA). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-capture makes a trace of network packets. */
 #include "tools/capture/capture.h"
+#include "tools/capture/interface.h"
 
 #define EXIT_USAGE 2
 
@@ -13,6 +14,8 @@ main(int argc, char **argv)
 		return EXIT_USAGE;
 	if (o.lists_formats)
 		source_list_formats();
+	if (o.lists_interfaces)
+		return interface_list() ? 0 : 1;
 	if (o.is_done)
 		return 0;
 	return o.from_ctf != NULL ? from_ctf_run(&o) : capture_run(&o);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/capture/options.h"
 
+#include <string.h>
+
 #include "common/clock.h"
 #include "common/option.h"
 
@@ -11,6 +13,8 @@
 
 static enum status take_input(
     const struct option_row *r, void *to, const char *arg);
+static enum status take_file(
+    const struct option_row *r, void *to, const char *arg);
 
 #define OPTIONS_TABLE "tools/capture/options.tbl.h"
 #define OPTIONS_STRUCT struct capture_options
@@ -18,11 +22,18 @@ static enum status take_input(
 
 static const struct option_table table = {
 	.program = "tracepulse-capture",
-	.usage = "tracepulse-capture -i URI... [OPTION]... "
-		 "--relay URL | --output DIR | --write URI\n"
+	.usage = "tracepulse-capture -i INTERFACE | -r FILE [OPTION]... "
+		 "--relay URL | --output DIR | -w FILE [FILTER]\n"
 		 "Makes a CTF trace of network packets.\n",
-	.more = "\nURI is libtrace's: int:eth0, ring:eth0, pcapfile:FILE, "
-		"erf:FILE, ...\nTIME is 250ms, 2s, 1m.\n"
+	.more = "\nURI is a file, or libtrace's: ring:eth0, erf:FILE, ...\n"
+		"FILTER is that of pcap-filter(7). TIME is 250ms, 2s, 1m.\n"
+		"\nExamples:\n"
+		"  tracepulse-capture -i eth0 --live --relay net://localhost "
+		"port 80\n"
+		"  tracepulse-capture -i any -w trace.pcap -c 100\n"
+		"  tracepulse-capture -r trace.pcap --output DIR tcp\n"
+		"  tracepulse-capture -i eth0 -w - | wireshark -k -i -\n"
+		"  tracepulse-capture --from-ctf DIR -w trace.pcapng\n"
 		"See tracepulse-capture(1).\n",
 	.rows = rows,
 	.n = N_OPTIONS,
@@ -37,6 +48,40 @@ take_input(const struct option_row *r, void *to, const char *arg)
 	if (o->n_uris == CAPTURE_INPUTS_MAX || *arg == '\0')
 		return E_MALFORMED;
 	o->uris[o->n_uris++] = arg;
+	return OK;
+}
+
+static enum status
+take_file(const struct option_row *r, void *to, const char *arg)
+{
+	struct capture_options *o = to;
+
+	if (take_input(r, to, arg) != OK)
+		return E_MALFORMED;
+	o->is_file[o->n_uris - 1] = true;
+	return OK;
+}
+
+/* The words after the options are a filter, as with tcpdump. */
+static enum status
+take_words(struct capture_options *o, char **words, int n)
+{
+	size_t used = 0;
+
+	if (n > 0 && o->filter != NULL)
+		return option_refuse(&table,
+		    "unexpected argument \"%s\" beside --filter", words[0]);
+	for (int i = 0; i < n; i++) {
+		const size_t len = strlen(words[i]);
+
+		if (len + 1 > sizeof(o->filter_words) - used)
+			return option_refuse(
+			    &table, "the filter is too long: use --filter");
+		memcpy(o->filter_words + used, words[i], len);
+		used += len;
+		o->filter_words[used++] = i + 1 < n ? ' ' : '\0';
+		o->filter = o->filter_words;
+	}
 	return OK;
 }
 
@@ -91,8 +136,8 @@ check(struct capture_options *o, uint64_t given)
 	if (o->from_ctf != NULL && o->write == NULL)
 		return option_refuse(&table, "--from-ctf requires --write");
 	if (o->from_ctf == NULL && o->n_uris == 0)
-		return option_refuse(
-		    &table, "an --input is required; see --help");
+		return option_refuse(&table,
+		    "an interface (-i) or a file (-r) is required; see --help");
 	if (o->n_uris * o->threads > PIPELINE_THREADS_MAX)
 		return option_refuse(&table,
 		    "--threads: the inputs together may use at most %d threads",
@@ -112,12 +157,11 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 		.checksums = ANON_BLANK,
 		.compression = SINK_GZIP };
 	st = option_parse(&table, o, argc, argv, &words);
-	o->is_done = words.is_done || o->lists_formats;
+	o->is_done = words.is_done || o->lists_formats || o->lists_interfaces;
 	if (st != OK || o->is_done)
 		return st;
-	if (words.first < argc)
-		return option_refuse(&table,
-		    "unexpected argument \"%s\"; see --help",
-		    argv[words.first]);
+	st = take_words(o, argv + words.first, argc - words.first);
+	if (st != OK)
+		return st;
 	return check(o, words.given);
 }

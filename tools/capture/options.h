@@ -14,16 +14,23 @@
 
 /* Inputs of one trace. */
 #define CAPTURE_INPUTS_MAX 16
+/* Bytes of a filter that is given as words. */
+#define CAPTURE_FILTER_MAX 4096
 
 struct capture_options {
 	/* Exit with 0: --help or --version was printed, or ... */
 	bool is_done;
 	bool lists_formats; /* ... after printing the formats */
+	bool lists_interfaces;
 	const char *uris[CAPTURE_INPUTS_MAX];
+	bool is_file[CAPTURE_INPUTS_MAX]; /* not an interface of that name */
 	unsigned n_uris;
 	const char *from_ctf; /* NULL: from uris */
-	const char *filter;   /* NULL: none */
-	uint32_t snaplen;     /* 0: all */
+	/* NULL: none. It may be made of several words, in FILTER_WORDS. */
+	const char *filter;
+	char filter_words[CAPTURE_FILTER_MAX];
+	bool is_numeric;  /* in any case */
+	uint32_t snaplen; /* 0: all */
 	bool promiscuous;
 	enum payload payload;
 	const char *anon_key; /* a file; NULL: addresses stay */

@@ -3,10 +3,12 @@
  * separated by | are choices, in the order of their enum. */
 /* clang-format off */
 OPTION(INPUT, 'i', "input", "URI", OWN(take_input),
-    "read packets from URI; several inputs make streams of one trace")
+    "read packets from an interface, any, or a URI; several inputs make streams of one trace")
+OPTION(READ, 'r', "read", "FILE", OWN(take_file),
+    "read packets from a file; - is standard input")
 OPTION(FILTER, 0, "filter", "EXPRESSION", TEXT(filter),
     "capture only packets that match this filter; see pcap-filter(7)")
-OPTION(SNAPLEN, 0, "snaplen", "BYTES", NUMBER(snaplen, 0, RECORD_LEN_MAX),
+OPTION(SNAPLEN, 's', "snaplen", "BYTES", NUMBER(snaplen, 0, RECORD_LEN_MAX),
     "capture at most that many bytes of a packet; 0: all [0]")
 OPTION(PROMISCUOUS, 0, "promiscuous", NULL, FLAG(promiscuous),
     "capture packets for other hosts too")
@@ -41,15 +43,15 @@ OPTION(ROTATE_SIZE, 0, "rotate-size", "SIZE", SIZE(rotate_bytes, 1, UINT64_MAX),
     "begin a new trace below DIR before the current one exceeds SIZE [never]")
 OPTION(ROTATE_TIME, 0, "rotate-time", "TIME", TIME(rotate_ns, 1, TIME_MAX_NS),
     "begin a new trace below DIR after this time [never]")
-OPTION(WRITE, 0, "write", "URI", TEXT(write),
-    "write packets to an output of libtrace, such as pcapfile:FILE")
+OPTION(WRITE, 'w', "write", "FILE", TEXT(write),
+    "write packets to a pcap file, to FILE.pcapng, - or an output of libtrace, such as erf:FILE")
 OPTION(COMPRESS, 0, "compress", "LEVEL", NUMBER(level, 0, 9),
     "compress that output, 0 to 9 [0]")
 OPTION(COMPRESS_TYPE, 0, "compress-type", "gzip|bzip2|lzo|xz|none", CHOICE(compression),
     "compress with this method [gzip]")
 OPTION(FROM_CTF, 0, "from-ctf", "DIR", TEXT(from_ctf),
     "read packets from a trace with --payload=full, for --write")
-OPTION(COUNT, 0, "count", "N", COUNT(count, 1, UINT64_MAX),
+OPTION(COUNT, 'c', "count", "N", COUNT(count, 1, UINT64_MAX),
     "end after N packets of each input")
 OPTION(DURATION, 0, "duration", "TIME", TIME(duration_ns, 1, TIME_MAX_NS),
     "end after this time")
@@ -59,6 +61,10 @@ OPTION(JSON, 0, "json", NULL, FLAG(json),
     "print the summary as one JSON object")
 OPTION(QUIET, 0, "quiet", NULL, FLAG(quiet),
     "print no summary")
+OPTION(NUMERIC, 'n', "numeric", NULL, FLAG(is_numeric),
+    "accepted as a habit: addresses are never names")
+OPTION(LIST_INTERFACES, 'D', "list-interfaces", NULL, FLAG(lists_interfaces),
+    "print the interfaces and exit")
 OPTION(LIST_FORMATS, 0, "list-formats", NULL, FLAG(lists_formats),
     "print the formats that libtrace supports and exit")
 OPTION(HELP, 'h', "help", NULL, PRINT,

@@ -3,6 +3,7 @@
 
 #include "tools/capture/pcap_input.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -200,6 +201,13 @@ pcap_input_open(struct pcap_input **out, const struct source_config *config,
 	*out = NULL;
 	if (path == NULL)
 		return OK;
+	if (strcmp(path, "-") != 0 && access(path, R_OK) != 0) {
+		snprintf(why, SOURCE_WHY_MAX, "%s: %s", config->uri,
+		    errno == ENOENT && path == config->uri && !config->is_file
+			? "no such interface or file"
+			: strerror(errno));
+		return E_REFUSED;
+	}
 	file = open_file(path);
 	if (file == NULL && is_fifo(path)) {
 		snprintf(why, SOURCE_WHY_MAX,

@@ -18,6 +18,7 @@ enum linktype {
 	LINKTYPE_LOOP = 108, /* OpenBSD's */
 	LINKTYPE_LINUX_SLL = 113,
 	LINKTYPE_RADIOTAP = 127,
+	LINKTYPE_LINUX_SLL2 = 276,
 	LINKTYPE_UNKNOWN = 65535, /* none of these numbers */
 };
 

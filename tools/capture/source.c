@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <libtrace.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,20 @@ open_interface(struct source *s, const struct source_config *config,
 	return st;
 }
 
+/* The URI for what a user has named, malloc'd: the name of an interface is
+ * enough. */
+static char *
+uri_of(const struct source_config *config)
+{
+	const char *name = config->uri;
+	char *uri;
+
+	if (config->is_file || strchr(name, ':') != NULL ||
+	    (strcmp(name, INTERFACE_ANY) != 0 && if_nametoindex(name) == 0))
+		return strdup(name);
+	return asprintf(&uri, "int:%s", name) < 0 ? NULL : uri;
+}
+
 static enum status
 start(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
@@ -204,22 +219,27 @@ start(struct source *s, const struct source_config *config,
 }
 
 enum status
-source_open(struct source **out, const struct source_config *config,
+source_open(struct source **out, const struct source_config *given,
     char why[SOURCE_WHY_MAX])
 {
 	struct source *s = calloc(1, sizeof(*s));
+	struct source_config own = *given, *config = &own;
 	enum status st = E_NOMEM;
 
 	*out = NULL;
 	snprintf(why, SOURCE_WHY_MAX, "%s", status_text(E_NOMEM));
 	if (s == NULL)
 		return st;
-	s->uri = strdup(config->uri);
-	s->is_live = is_live_uri(config->uri);
+	s->uri = uri_of(given);
+	if (s->uri == NULL) {
+		source_close(s);
+		return st;
+	}
+	own.uri = s->uri;
+	s->is_live = is_live_uri(s->uri);
 	s->drops_outgoing = s->is_live &&
-			    interface_is_loopback(source_place(config->uri));
-	if (s->uri != NULL)
-		st = start(s, config, why);
+			    interface_is_loopback(source_place(s->uri));
+	st = start(s, config, why);
 	if (st == OK && strncmp(config->uri, "ring:", 5) == 0) {
 #ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
 		s->counts_new_drops = true;

@@ -18,7 +18,9 @@
 #include "tools/capture/record.h"
 
 struct source_config {
-	const char *uri;    /* of libtrace; borrowed */
+	/* An interface, a file, or a URI of libtrace; borrowed. */
+	const char *uri;
+	bool is_file;	    /* URI is no interface */
 	const char *filter; /* in pcap's language; NULL: none */
 	uint32_t snaplen;   /* bytes of a packet, at most; 0: all */
 	bool promiscuous;
