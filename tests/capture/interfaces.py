@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Interfaces that behave badly: they go down, change, vanish; tags of VLANs in
 filters; what came before a stop. Between two ends of a veth pair."""
+import collections
 import contextlib
 import json
 import os
@@ -233,11 +234,34 @@ def down_at_first():
         check(not os.path.exists(f"{top}/out"), "something was made")
 
 
+def any_interface():
+    """As tcpdump does, once each, with the filter of the user."""
+    with program.directory() as top, link():
+        ip("link", "set", "lo", "up")
+        out = f"{top}/out.pcap"
+        process = program.start("-i", "any", "-w", out, "--json", "udp", "port",
+                                "7777")
+        program.wait_for_rest(process)
+        send(*(frame(i) for i in range(20)))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            for _ in range(5):
+                s.sendto(b"data", ("127.0.0.1", 7777))
+                s.sendto(b"other", ("127.0.0.1", 7778))
+        wait_taken()
+        process.send_signal(signal.SIGTERM)
+        result = program.end(process)
+        equal(result.status, 0, result.err)
+        lines = program.told("tcpdump", "-nn", "-e", "-r", out)
+        came = collections.Counter(line.split()[1] for line in lines)
+        equal(came, {A: 20, B: 20, "lo": 5}, "packets of each interface")
+        equal(result.json()["written"], 45, "packets")
+
+
 def signals():
     """SIGUSR1 prints the counters, SIGHUP ends as SIGTERM does."""
     with program.directory() as top, link():
         out = f"{top}/out.pcap"
-        process = program.start("-i", B, "-w", "pcapfile:" + out)
+        process = program.start("-i", B, "-w", out)
         program.wait_for_rest(process)
         send(*(frame(i) for i in range(30)))
         wait_taken()
@@ -251,7 +275,7 @@ def signals():
         equal(len(program.told("tcpdump", "-nn", "-r", out)), 30, "packets")
 
 
-CASES = [signals, what_came_before_a_stop, filters_with_vlans,
+CASES = [any_interface, signals, what_came_before_a_stop, filters_with_vlans,
          snap_lengths_with_tags, down_and_up_again, other_sizes, gone, down_at_first]
 
 

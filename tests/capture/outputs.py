@@ -38,6 +38,8 @@ def a_size_needs_a_unit():
     equal(result.lines(), [
         "tracepulse-capture: --rotate-size 10: a unit is missing (did "
         "you mean 10M? units: M, B, k, G, T)"], "a bare number")
+    result = program.run("--rotate-size", "10k", status=2)
+    check("--rotate-size" in result.err, result.err)
 
 
 def rotation_by_size():
@@ -45,7 +47,7 @@ def rotation_by_size():
     with program.directory() as top:
         path = make.write(f"{top}/a.pcap", list(make.some(40000, 2)))
         for j, order, size in ((1, "stream", 270000), (3, "stream", 270000),
-                               (2, "strict", 1), (2, "stream", 1 << 30)):
+                               (2, "strict", 1 << 16), (2, "stream", 1 << 30)):
             out = f"{top}/out"
             summary = program.capture(
                 "-i", path, "-j", j, "--order", order, "--payload", "none",

@@ -4,9 +4,11 @@
 and in traces."""
 import bz2
 import gzip
+import json
 import os
 import pathlib
 import struct
+import subprocess
 import sys
 
 import packets as make
@@ -17,18 +19,28 @@ from relay import run
 
 ORDERS = [(j, hash) for j in (1, 2, 4) for hash in ("balance", "flow")]
 KEY = bytes(range(32))
+# BSD loopback, Token Ring, PPP over serial lines, ATM, SLIP, Frame Relay, LLC, raw IP,
+# NFLOG, USB, cooked 2, ...
+LINK_TYPES = (0, 1, 6, 7, 8, 9, 50, 99, 100, 101, 102, 104, 105, 107, 108, 113,
+              117, 119, 127, 147, 189, 192, 195, 220, 228, 229, 239, 253, 276)
+SECTION, INTERFACE, PACKET = 0x0a0d0d0a, 1, 6
+NOBODYS = 13            # the number of no link type
 
 
 def micro(p):
     return p.ns // 1000 * 1000, p.wire, p.data
 
 
-def same(path, all, what):
+def exact(p):
+    return p.ns, p.wire, p.data
+
+
+def same(path, all, what, as_is=exact):
     """As we read it, and as tcpdump does."""
     got, _ = make.read(path)
     equal(len(got), len(all), what)
     for g, p in zip(got, all):
-        check((g.ns, g.wire, g.data) == micro(p), f"{what}: {g}, not {p}")
+        check(exact(g) == as_is(p), f"{what}: {g}, not {p}")
     lines = program.told("tcpdump", "-r", path, "-tt", "-nn", "-q", "-e")
     equal([line.split()[0] for line in lines],
           ["%d.%06d" % divmod(p.ns // 1000, 10 ** 6) for p in all], what)
@@ -57,7 +69,7 @@ def order_of_streams():
             program.run("-i", path, "-j", j, "--hash", hash, "--write",
                         "pcapfile:" + out)
             got, _ = make.read(out)
-            equal(sorted(map(micro, got)), sorted(map(micro, all)),
+            equal(sorted(map(exact, got)), sorted(map(exact, all)),
                   f"-j {j} --hash {hash}")
             os.unlink(out)
 
@@ -72,7 +84,7 @@ def compressed():
                         "--compress", 6, "--compress-type", kind)
             data = pathlib.Path(packed).read_bytes()
             pathlib.Path(out).write_bytes(expand(data))
-            same(out, all, kind)
+            same(out, all, kind, micro)
 
 
 def erf():
@@ -101,21 +113,24 @@ def limits_of_files():
            Packet(BEGIN, b""), Packet(BEGIN, data)]
     with program.directory() as top:
         path = make.write(f"{top}/a.pcap", all)
-        for uri in "pcapfile:", "pcap:", "erf:":
+        for uri in "", "pcapfile:", "pcap:", "erf:":
             out = f"{top}/out"
             program.run("-i", path, "--write", uri + out)
             if uri != "erf:":
-                got, _ = make.read(out)
-                check([g.data[:65531] for g in got] == [p.data[:65531] for p in all],
-                      f"{uri} bytes: {[len(g.data) for g in got]}")
-                equal([min(g.wire, 65531) for g in got],
-                      [min(p.wire, 65531) for p in all], uri)
+                equal(list(map(exact, make.read(out)[0])),
+                      list(map(exact, all)), uri)
             check(os.stat(out).st_size > 65000, uri)
             os.unlink(out)
 
 
+def as_tcpdump_prints(path):
+    return program.told("tcpdump", "-nn", "-e", "-vv", "-xx", "--nano", "-r",
+                        path)
+
+
 def link_types():
-    """Those that a file can have come back, others are counted."""
+    """Those that a file can have come back; a file that would be empty is a
+    failure."""
     ip = make.ipv4("10.0.0.1", "10.0.0.2", make.UDP, make.udp(1, 2, b"data"))
     known = [(make.RAW, b""), (make.SLL, struct.pack(
         ">HHH8sH", 0, 1, 6, bytes(8), make.IPV4)), (make.PPP, b"\xff\3\0\x21")]
@@ -128,15 +143,110 @@ def link_types():
             same(out, all, link_type)
             equal(make.read(out)[1], link_type, "link type")
             os.unlink(out)
-        path = make.write(f"{top}/a.pcap", [Packet(BEGIN, ip)] * 3,
-                          link_type=make.USER0)
-        for uri in "pcapfile:", "erf:":
-            summary = program.capture("-i", path, "--write", uri + out)
+        for link_type in LINK_TYPES:
+            path = make.write(f"{top}/a.pcap", [
+                Packet(BEGIN + n, bytes(n) + ip, 70000) for n in range(30)],
+                link_type=link_type)
+            for name in "b.pcap", "b.pcapng":
+                program.run("-r", path, "-w", f"{top}/{name}")
+                equal(as_tcpdump_prints(f"{top}/{name}"),
+                      as_tcpdump_prints(path), f"{link_type} in {name}")
+        for link_type, uri in ((make.USER0, "erf:"), (make.LOOP, "erf:"),
+                               (NOBODYS, "pcapfile:")):
+            path = make.write(f"{top}/a.pcap", [Packet(BEGIN, ip)] * 3,
+                              link_type=link_type)
+            result = program.run("-i", path, "--write", uri + out, "--json",
+                                 status=1)
+            summary = result.json()
             equal((summary["written"], summary["left_out"]), (0, 3), uri)
-        path = make.write(f"{top}/a.pcap", [Packet(BEGIN, b"\0\0\0\2" + ip)] * 3,
-                          link_type=make.LOOP)
-        summary = program.capture("-i", path, "--write", "erf:" + out)
-        equal((summary["written"], summary["left_out"]), (0, 3), "erf, loop")
+            check("nothing was written" in result.err, result.err)
+
+
+def block_types(path):
+    """Of a pcapng file; interfaces are put first."""
+    data, at, types = pathlib.Path(path).read_bytes(), 0, []
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        equal(struct.unpack_from("<I", data, at + size - 4), (size,), "size")
+        types.append(kind)
+        at += size
+    return sorted(types, key=(SECTION, INTERFACE, PACKET).index)
+
+
+def two_link_types():
+    """A pcap file has that of the first packet, a pcapng file both."""
+    with program.directory() as top:
+        inputs = []
+        for n, link_type in enumerate((make.ETHERNET, make.RAW)):
+            inputs += ["-r", make.write(f"{top}/{n}.pcap", [
+                Packet(BEGIN + n, bytes(20))] * 5, link_type=link_type)]
+        for name, written in ("out.pcap", 5), ("out.pcapng", 10):
+            summary = program.capture(*inputs, "-w", f"{top}/{name}")
+            equal((summary["written"], summary["left_out"]),
+                  (written, 10 - written), name)
+        equal(block_types(f"{top}/out.pcapng"),
+              [SECTION] + [INTERFACE] * 2 + [PACKET] * 10, "blocks")
+
+
+def times_that_go_back():
+    """A file may have them, a CTF stream may not."""
+    all = [Packet(BEGIN + n * 1000, bytes(60)) for n in (5, 3, 9, 1, 1, 2)]
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", all)
+        summary = program.capture("-r", path, "-w", f"{top}/b.pcap")
+        equal(summary["clamped"], 0, "changed times")
+        same(f"{top}/b.pcap", all, "times")
+
+
+def the_input_is_no_output():
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", list(make.some(10, 25)))
+        before = pathlib.Path(path).read_bytes()
+        os.link(path, f"{top}/b.pcap")
+        for out in path, "pcapfile:" + path, f"{top}/b.pcap", "erf:" + path:
+            result = program.run("-r", path, "-w", out, status=1)
+            check("is the input" in result.err, result.err)
+            check(pathlib.Path(path).read_bytes() == before, "it was changed")
+
+
+def to_standard_output():
+    """The packets, and nothing else."""
+    with program.directory() as top:
+        all = list(make.some(100, 26))
+        path = make.write(f"{top}/a.pcap", all)
+        with open(f"{top}/b.pcap", "wb") as f:
+            done = subprocess.run([program.PROGRAM, "-r", path, "-w", "-"],
+                                  stdout=f, stderr=subprocess.PIPE, check=True)
+        same(f"{top}/b.pcap", all, "standard output")
+        check(b"100 packets written" in done.stderr, done.stderr)
+
+
+def a_full_disk():
+    """The file ends with a whole packet, and the summary says how many."""
+    if os.getuid() != 0:
+        print("SKIP a_full_disk: not root")
+        return
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", list(make.some(20000, 27)))
+        command = ('mount -t tmpfs -o size=1m none "$1" && "$2" -r "$3" -w '
+                   '"$1/$4" --json > "$3.json"; status=$?; cp "$1/$4" "$3.out";'
+                   ' exit $status')
+        for name in "out.pcap", "out.pcapng":
+            os.makedirs(f"{top}/small", exist_ok=True)
+            done = subprocess.run(
+                ["unshare", "-m", "sh", "-c", command, "sh", f"{top}/small",
+                 program.PROGRAM, path, name], stderr=subprocess.PIPE,
+                check=False)
+            if b"unshare" in done.stderr:
+                print("SKIP a_full_disk: no namespaces")
+                return
+            equal(done.returncode, 1, done.stderr)
+            check(b"No space left on device" in done.stderr, done.stderr)
+            with open(f"{path}.json", encoding="utf-8") as f:
+                written = json.load(f)["written"]
+            lines = program.told("tcpdump", "-nn", "-r", f"{path}.out")
+            check(0 < written < 20000, written)
+            equal(len(lines), written, name)
 
 
 def keyed(top, key=KEY, mode=0o600, name="key"):
@@ -246,7 +356,8 @@ def keys_that_are_refused():
 
 
 CASES = [strict_order, order_of_streams, compressed, erf, limits_of_files,
-         link_types, no_address_is_left, one_key_gives_one_address,
+         link_types, two_link_types, times_that_go_back,
+         the_input_is_no_output, to_standard_output, a_full_disk, no_address_is_left, one_key_gives_one_address,
          keys_that_are_refused]
 
 if __name__ == "__main__":

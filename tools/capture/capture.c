@@ -350,7 +350,7 @@ run(struct capture *c)
 		run_cycle(c);
 	}
 	if (c->failed == OK)
-		fail_by_sink(c, c->sink->ops->finish(c->sink));
+		fail_by_sink(c, sink_finish(c->sink));
 	console_end_line(&c->console);
 }
 

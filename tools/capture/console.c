@@ -72,12 +72,20 @@ console_end_line(struct console *c)
 	c->has_line = false;
 }
 
+/* Packets may be on the standard output. */
+static FILE *
+out_of(const struct sink *sink)
+{
+	return sink->uses_stdout ? stderr : stdout;
+}
+
 static void
 print_left_out(const struct sink *sink)
 {
 	if (sink->left_out > 0)
-		printf("%" PRIu64 " packets were left out: the output does not "
-		       "support their link type\n",
+		fprintf(out_of(sink),
+		    "%" PRIu64 " packets were left out: the output does not "
+		    "support their link type\n",
 		    sink->left_out);
 }
 
@@ -87,18 +95,20 @@ console_summary(const struct console *c, const struct pipeline_stats *s,
 {
 	const double seconds = seconds_since(c->begin_ns);
 
-	printf("%" PRIu64 " packets written, %" PRIu64 " received in %.1f s; "
-	       "dropped %" PRIu64 " by the kernel, %" PRIu64
-	       " by this program\n",
+	fprintf(out_of(sink),
+	    "%" PRIu64 " packets written, %" PRIu64 " received in %.1f s; "
+	    "dropped %" PRIu64 " by the kernel, %" PRIu64 " by this program\n",
 	    sink->written, s->received, seconds, s->dropped_kernel,
 	    s->dropped_local);
 	if (s->clamped > 0)
-		printf("%" PRIu64 " packets were older than the packet before "
-		       "them in their stream, and were given its time\n",
+		fprintf(out_of(sink),
+		    "%" PRIu64 " packets were older than the packet before "
+		    "them in their stream, and were given its time\n",
 		    s->clamped);
 	if (s->withheld > 0)
-		printf("%" PRIu64 " packets have a link type that cannot be "
-		       "anonymised: their bytes were left out\n",
+		fprintf(out_of(sink),
+		    "%" PRIu64 " packets have a link type that cannot be "
+		    "anonymised: their bytes were left out\n",
 		    s->withheld);
 	print_left_out(sink);
 }
@@ -107,13 +117,14 @@ void
 console_json(const struct console *c, const struct pipeline_stats *s,
     const struct sink *sink)
 {
-	printf("{\"received\": %" PRIu64 ", \"dropped_kernel\": %" PRIu64
-	       ", \"dropped_local\": %" PRIu64 ", \"written\": %" PRIu64
-	       ", \"left_out\": %" PRIu64 ", \"withheld\": %" PRIu64
-	       ", \"clamped\": %" PRIu64 ", \"captured_bytes\": %" PRIu64
-	       ", \"events\": %" PRIu64 ", \"ctf_packets\": %" PRIu64
-	       ", \"written_bytes\": %" PRIu64
-	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
+	fprintf(out_of(sink),
+	    "{\"received\": %" PRIu64 ", \"dropped_kernel\": %" PRIu64
+	    ", \"dropped_local\": %" PRIu64 ", \"written\": %" PRIu64
+	    ", \"left_out\": %" PRIu64 ", \"withheld\": %" PRIu64
+	    ", \"clamped\": %" PRIu64 ", \"captured_bytes\": %" PRIu64
+	    ", \"events\": %" PRIu64 ", \"ctf_packets\": %" PRIu64
+	    ", \"written_bytes\": %" PRIu64
+	    ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    s->received, s->dropped_kernel, s->dropped_local, sink->written,
 	    sink->left_out, s->withheld, s->clamped, s->bytes, sink->events,
 	    sink->ctf_packets, sink->bytes, seconds_since(c->begin_ns),
@@ -124,15 +135,18 @@ void
 console_conversion(const struct console *c, const struct conversion_counts *n,
     const struct sink *sink)
 {
-	printf("%" PRIu64 " packets written, %" PRIu64 " read in %.1f s\n",
+	fprintf(out_of(sink),
+	    "%" PRIu64 " packets written, %" PRIu64 " read in %.1f s\n",
 	    sink->written, n->read, seconds_since(c->begin_ns));
 	if (n->discarded > 0)
-		printf("%" PRIu64 " packets are not in the trace: they were "
-		       "dropped when it was captured\n",
+		fprintf(out_of(sink),
+		    "%" PRIu64 " packets are not in the trace: they were "
+		    "dropped when it was captured\n",
 		    n->discarded);
 	if (n->missing > 0)
-		printf("%" PRIu64 " CTF packets, with all events in them, are "
-		       "missing from the trace\n",
+		fprintf(out_of(sink),
+		    "%" PRIu64 " CTF packets, with all events in them, are "
+		    "missing from the trace\n",
 		    n->missing);
 	print_left_out(sink);
 }
@@ -141,11 +155,12 @@ void
 console_conversion_json(const struct console *c,
     const struct conversion_counts *n, const struct sink *sink)
 {
-	printf("{\"read\": %" PRIu64 ", \"written\": %" PRIu64
-	       ", \"left_out\": %" PRIu64 ", \"discarded\": %" PRIu64
-	       ", \"missing_ctf_packets\": %" PRIu64
-	       ", \"captured_bytes\": %" PRIu64
-	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
+	fprintf(out_of(sink),
+	    "{\"read\": %" PRIu64 ", \"written\": %" PRIu64
+	    ", \"left_out\": %" PRIu64 ", \"discarded\": %" PRIu64
+	    ", \"missing_ctf_packets\": %" PRIu64
+	    ", \"captured_bytes\": %" PRIu64
+	    ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    n->read, sink->written, sink->left_out, n->discarded, n->missing,
 	    sink->bytes, seconds_since(c->begin_ns), clock_cpu_s());
 }

@@ -263,7 +263,7 @@ convert(struct conversion *c)
 		return st;
 	st = write_packets(c);
 	/* Packets written before a failure or a signal stay readable. */
-	finished = c->sink->ops->finish(c->sink);
+	finished = sink_finish(c->sink);
 	if (c->sink->error[0] != '\0')
 		(void)fail(c, "%s", c->sink->error);
 	return st == OK ? finished : st;

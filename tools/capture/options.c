@@ -7,6 +7,8 @@
 #include "common/option.h"
 
 #define FLUSH_NS NS_PER_S
+/* Smaller traces would be mostly metadata. */
+#define ROTATE_MIN (64 * 1024)
 #define FLUSH_MIN_NS (10 * NS_PER_MS)
 #define FLUSH_MAX_NS (60 * NS_PER_S)
 #define TIME_MAX_NS (UINT64_C(366) * 86400 * NS_PER_S)

@@ -39,7 +39,7 @@ OPTION(FLUSH, 0, "flush", "TIME", TIME(flush_ns, FLUSH_MIN_NS, FLUSH_MAX_NS),
     "send packets after they have waited this long for more [1s]")
 OPTION(OUTPUT, 0, "output", "DIR", TEXT(output),
     "write a CTF trace into a new or empty directory")
-OPTION(ROTATE_SIZE, 0, "rotate-size", "SIZE", SIZE(rotate_bytes, 1, UINT64_MAX),
+OPTION(ROTATE_SIZE, 0, "rotate-size", "SIZE", SIZE(rotate_bytes, ROTATE_MIN, UINT64_MAX),
     "begin a new trace below DIR before the current one exceeds SIZE [never]")
 OPTION(ROTATE_TIME, 0, "rotate-time", "TIME", TIME(rotate_ns, 1, TIME_MAX_NS),
     "begin a new trace below DIR after this time [never]")
@@ -47,7 +47,7 @@ OPTION(WRITE, 'w', "write", "FILE", TEXT(write),
     "write packets to a pcap file, to FILE.pcapng, - or an output of libtrace, such as erf:FILE")
 OPTION(COMPRESS, 0, "compress", "LEVEL", NUMBER(level, 0, 9),
     "compress that output, 0 to 9 [0]")
-OPTION(COMPRESS_TYPE, 0, "compress-type", "gzip|bzip2|lzo|xz|none", CHOICE(compression),
+OPTION(COMPRESS_TYPE, 0, "compress-type", "gzip|bzip2|xz|none", CHOICE(compression),
     "compress with this method [gzip]")
 OPTION(FROM_CTF, 0, "from-ctf", "DIR", TEXT(from_ctf),
     "read packets from a trace with --payload=full, for --write")

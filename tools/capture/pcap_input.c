@@ -149,15 +149,37 @@ set_filter(struct pcap_input *in, const struct source_config *config,
 	return E_REFUSED;
 }
 
-/* libpcap's DLT_ numbers are those of files, except this one
- * (pcap-linktype(7)). */
+/* libpcap's DLT_ numbers are those of files, except these (pcap-linktype(7)).
+ */
+static const struct {
+	uint16_t in_files;
+	int dlt;
+} numbers[] = {
+	{ 100, DLT_ATM_RFC1483 },
+	{ LINKTYPE_RAW, DLT_RAW },
+	{ 102, DLT_SLIP_BSDOS },
+	{ 103, DLT_PPP_BSDOS },
+	{ 106, DLT_ATM_CLIP },
+	{ 246, DLT_PFSYNC },
+};
+
 static uint16_t
 number_in_files(int dlt)
 {
-	if (dlt == DLT_RAW)
-		return LINKTYPE_RAW;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (numbers[i].dlt == dlt)
+			return numbers[i].in_files;
 	return dlt >= 0 && dlt < LINKTYPE_UNKNOWN ? (uint16_t)dlt
 						  : LINKTYPE_UNKNOWN;
+}
+
+int
+pcap_input_dlt(uint16_t link_type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (numbers[i].in_files == link_type)
+			return numbers[i].dlt;
+	return link_type;
 }
 
 static enum status

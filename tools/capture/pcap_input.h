@@ -34,4 +34,7 @@ enum source_got pcap_input_next(struct pcap_input *in, const char *uri,
 enum status pcap_input_compile(pcap_t *p, const char *text,
     struct bpf_program *program, char why[SOURCE_WHY_MAX]) MUST_CHECK;
 
+/* libpcap's number for a link type of files. */
+int pcap_input_dlt(uint16_t link_type);
+
 #endif

@@ -2,9 +2,16 @@
 #include "tools/capture/sink.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/capture/source.h"
 
 struct ctf_packet
 sink_header(
@@ -50,6 +57,63 @@ sink_count(struct sink *sink, const struct batch *b)
 	sink->events += b->n;
 	sink->written += b->packets;
 	sink->bytes += b->used;
+}
+
+enum status
+sink_finish(struct sink *sink)
+{
+	const enum status st = sink->ops->finish(sink);
+
+	if (st != OK || sink->written > 0 || sink->left_out == 0)
+		return st;
+	return sink_fail(sink, E_REFUSED,
+	    "nothing was written: the output does not support the link type "
+	    "of any packet");
+}
+
+static bool
+is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* The input that the file FD is; NULL: none. */
+static const char *
+input_of(const struct sink *sink, int fd)
+{
+	const struct ctf_trace *t = &sink->config.trace;
+	struct stat output, input;
+
+	if (fstat(fd, &output) != 0 || !S_ISREG(output.st_mode))
+		return NULL;
+	for (unsigned i = 0; i < t->n_uris; i++)
+		if (stat(source_place(t->uris[i]), &input) == 0 &&
+		    is_same_file(&input, &output))
+			return t->uris[i];
+	return NULL;
+}
+
+enum status
+sink_open_file(struct sink *sink, const char *path, int *fd)
+{
+	const char *input;
+
+	sink->uses_stdout = strcmp(path, "-") == 0;
+	*fd = sink->uses_stdout
+		  ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+		  : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (*fd < 0)
+		return sink_fail(
+		    sink, E_REFUSED, "%s: %s", path, strerror(errno));
+	input = input_of(sink, *fd);
+	/* Only a file can be emptied. */
+	if (input == NULL && !sink->uses_stdout)
+		(void)!ftruncate(*fd, 0);
+	if (input == NULL)
+		return OK;
+	close(*fd);
+	return sink_fail(
+	    sink, E_REFUSED, "%s: this file is the input %s", path, input);
 }
 
 void

@@ -55,6 +55,7 @@ struct sink {
 	uint64_t written; /* packets of the network */
 	uint64_t events;  /* packets and statistics */
 	uint64_t ctf_packets, bytes;
+	bool uses_stdout; /* for packets, so the summary goes elsewhere */
 	uint64_t
 	    left_out; /* packets whose link type the output does not support */
 };
@@ -68,7 +69,15 @@ enum status sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 /* Count a packet that was delivered. */
 void sink_count(struct sink *sink, const struct batch *b);
+/* Complete the output. It is a failure if no packet could be written because
+ * of their link types. */
+enum status sink_finish(struct sink *sink) MUST_CHECK;
 void sink_destroy(struct sink *sink); /* NULL is fine */
+
+/* Create, or empty, the file PATH for writing; "-" is standard output. It must
+ * not be an input. The caller closes *FD. Not OK: sink->error. */
+enum status sink_open_file(
+    struct sink *sink, const char *path, int *fd) MUST_CHECK;
 
 /* For the functions below: a struct of SIZE bytes that begins with its sink;
  * NULL without memory, and WHY says so. */
@@ -101,10 +110,14 @@ enum status sink_relay_create(struct sink **out,
 enum sink_compression {
 	SINK_GZIP,
 	SINK_BZIP2,
-	SINK_LZO,
 	SINK_XZ,
 	SINK_PLAIN,
 };
+
+/* To PATH, "-" is standard output; pcapng if IS_NG. Takes records. */
+enum status sink_pcap_create(struct sink **out,
+    const struct sink_config *config, const char *path, bool is_ng,
+    char why[SINK_ERROR_MAX]) MUST_CHECK;
 
 struct sink_file_config {
 	const char *uri; /* of libtrace; borrowed */

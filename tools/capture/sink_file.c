@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets to an output of libtrace: pcapfile: and pcap: (in microseconds), erf:
- * (Ethernet to less than a nanosecond, others in microseconds), ... libtrace 3
+ * Packets to an output of libtrace: compressed pcap files (in microseconds),
+ * erf: (Ethernet to less than a nanosecond, others in microseconds), ... Other
+ * pcap files are those of sink_pcap.c. libtrace 3
  * writes lengths below 65536, of Ethernet including the checksum: of longer
  * packets the first 65531 bytes are written (65535 of other types, 65517 to
  * erf:), and the length on the wire is limited likewise.
@@ -123,22 +124,21 @@ outfile_destroy(struct outfile *f)
 	errno = saved;
 }
 
-/* Creates, or empties, the file; "-" is standard output. Not OK: errno. */
+/* Takes FD. Not OK: errno. */
 static enum status
-outfile_create(struct outfile **out, const char *path)
+outfile_create(struct outfile **out, int take_fd)
 {
 	struct outfile *f = calloc(1, sizeof(*f));
 	int ends[2];
 
 	*out = NULL;
-	if (f == NULL)
+	if (f == NULL) {
+		close(take_fd);
 		return E_NOMEM;
+	}
 	f->reading = f->writing = -1;
-	f->fd = strcmp(path, "-") == 0
-		    ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-		    : open(
-			  path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (f->fd < 0 || pipe2(ends, O_CLOEXEC) != 0)
+	f->fd = take_fd;
+	if (pipe2(ends, O_CLOEXEC) != 0)
 		goto fail;
 	f->reading = ends[0];
 	f->writing = ends[1];
@@ -187,7 +187,6 @@ struct sink_file {
 static const trace_option_compresstype_t compressions[] = {
 	[SINK_GZIP] = TRACE_OPTION_COMPRESSTYPE_ZLIB,
 	[SINK_BZIP2] = TRACE_OPTION_COMPRESSTYPE_BZ2,
-	[SINK_LZO] = TRACE_OPTION_COMPRESSTYPE_LZO,
 	[SINK_XZ] = TRACE_OPTION_COMPRESSTYPE_LZMA,
 	[SINK_PLAIN] = TRACE_OPTION_COMPRESSTYPE_NONE,
 };
@@ -210,39 +209,60 @@ libtrace_failed(struct sink_file *f, enum status st)
 	    &f->sink, st, "%s: %.*s", f->uri, (int)strcspn(what, "\n"), what);
 }
 
-/* Formats whose outputs are files. */
+/* Formats whose outputs are files. The first is that of a plain name. */
 static const struct format {
 	const char *prefix;
-	bool has_one_type; /* a file has one link type */
-	bool is_erf;
+	bool is_pcap; /* a file has one link type */
+	bool is_ng;
 } formats[] = {
 	{ "pcapfile:", true, false },
 	{ "pcap:", true, false },
-	{ "erf:", false, true },
+	{ "pcapng:", false, true },
+	{ "erf:", false, false },
 };
 
-static const struct format *
-format_of(const char *uri)
+static bool
+ends_in(const char *s, const char *end)
 {
-	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+	const size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* The format of URI, and the file. NULL: it is not a file. */
+static const struct format *
+format_of(const char *uri, const char **path)
+{
+	const struct format *format = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(formats) && format == NULL; i++)
 		if (strncmp(
 			uri, formats[i].prefix, strlen(formats[i].prefix)) == 0)
-			return &formats[i];
-	return NULL;
+			format = &formats[i];
+	*path = format == NULL ? uri : uri + strlen(format->prefix);
+	if (format == NULL && strcspn(uri, ":") >= strcspn(uri, "/"))
+		format = &formats[0];
+	if (format != NULL && format->is_pcap && ends_in(*path, ".pcapng"))
+		format = &formats[2];
+	return format;
 }
 
 /* An output of libtrace that writes to a file of ours. */
 static enum status
-create_file(struct sink_file *f, const struct format *format)
+create_file(struct sink_file *f, const struct format *format, const char *path)
 {
-	const char *path = f->uri + strlen(format->prefix);
+	enum status st;
 	char uri[64];
+	int fd;
 
-	if (outfile_create(&f->file, path) != OK)
+	st = sink_open_file(&f->sink, path, &fd);
+	if (st != OK)
+		return st;
+	if (outfile_create(&f->file, fd) != OK)
 		return sink_fail(
 		    &f->sink, E_REFUSED, "%s: %s", path, strerror(errno));
-	f->has_one_type = format->has_one_type;
-	if (format->is_erf)
+	f->has_one_type = format->is_pcap;
+	if (!format->is_pcap)
 		f->erf = trace_create_dead("erf:-");
 	snprintf(uri, sizeof(uri), "%s%s", format->prefix, f->file->path);
 	f->out = trace_create_output(uri);
@@ -252,19 +272,24 @@ create_file(struct sink_file *f, const struct format *format)
 static enum status
 create_output(struct sink_file *f)
 {
-	const struct format *format = format_of(f->uri);
+	const char *path;
+	const struct format *format = format_of(f->uri, &path);
 	enum status st;
+
+	if (format != NULL && format->is_ng)
+		return sink_fail(&f->sink, E_REFUSED,
+		    "%s: pcapng is written without --compress", f->uri);
 
 	/* libtrace 3 reads freed memory to report this. */
 	if (format == NULL && strncmp(f->uri, "int:", 4) != 0 &&
 	    strncmp(f->uri, "ring:", 5) != 0)
 		return sink_fail(&f->sink, E_REFUSED,
-		    "%s: unknown output (not pcapfile:FILE, pcap:FILE, "
+		    "%s: unknown output (not FILE, pcapfile:FILE, pcapng:FILE, "
 		    "erf:FILE, int:INTERFACE or ring:INTERFACE)",
 		    f->uri);
 	if (format == NULL)
 		f->out = trace_create_output(f->uri);
-	else if ((st = create_file(f, format)) != OK)
+	else if ((st = create_file(f, format, path)) != OK)
 		return st;
 	if (f->out == NULL)
 		return sink_fail(&f->sink, E_REFUSED,
@@ -477,9 +502,15 @@ enum status
 sink_file_create(struct sink **out, const struct sink_config *config,
     const struct sink_file_config *file, char why[SINK_ERROR_MAX])
 {
-	struct sink_file *f = sink_new(sizeof(*f), &ops, config, why);
+	const char *path;
+	const struct format *format = format_of(file->uri, &path);
+	struct sink_file *f;
 	enum status st;
 
+	if (file->compression == SINK_PLAIN && format != NULL &&
+	    (format->is_pcap || format->is_ng))
+		return sink_pcap_create(out, config, path, format->is_ng, why);
+	f = sink_new(sizeof(*f), &ops, config, why);
 	if (f == NULL)
 		return E_NOMEM;
 	f->uri = file->uri;
