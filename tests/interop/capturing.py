@@ -250,14 +250,15 @@ def discarded(w, path):
 def capture_drops(w):
     """what the kernel has no room for while the program stands still is
     counted, each time, and viewers tell of it"""
-    rounds, each = 3, 70000     # more than fits into the larger buffer
+    rounds, each = 3, 40000     # of this length; more than 32 MiB
+    length = 1400
     for kind in ("int", "ring"):
         tracer = Capture.to_relay(w, kind, kind + ":lo", FLUSH_OPTION)
         loopback = Loopback()
         for _ in range(rounds):
             tracer.child.send_signal(signal.SIGSTOP)
             for _ in range(each):
-                loopback.send(SMALLEST)
+                loopback.send(length)
             tracer.child.send_signal(signal.SIGCONT)
             time.sleep(3 * FLUSH)
         loopback.close()

@@ -4,7 +4,6 @@
 #include "tools/capture/interface.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/filter.h>
@@ -16,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -45,25 +44,32 @@ interface_is_loopback(const char *interface)
 /* Descriptors to search: inputs are opened first. */
 #define DESCRIPTORS 256
 
-/* A larger buffer, and on a loopback no outgoing packets, each of which is also
- * an incoming one. Failures are ignored. */
+/* On a loopback each outgoing packet is also an incoming one. A failure is
+ * ignored. */
 static void
-tune(int fd, bool is_loopback)
+ignore_outgoing(int fd)
 {
-	const int size = INTERFACE_BUFFER, on = 1;
+	const int on = 1;
+
+	(void)setsockopt(
+	    fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
+}
+
+static void
+enlarge_buffer(int fd)
+{
+	const int size = INTERFACE_BUFFER;
 
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) !=
 	    0)
 		(void)setsockopt(
 		    fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (is_loopback)
-		(void)setsockopt(
-		    fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
 }
 
 void
 interface_tune_bound(const char *interface)
 {
+	const bool is_loopback = interface_is_loopback(interface);
 	const unsigned number = strlen(interface) < IFNAMSIZ
 				    ? if_nametoindex(interface)
 				    : 0;
@@ -72,9 +78,12 @@ interface_tune_bound(const char *interface)
 		struct sockaddr_ll a = { 0 };
 		socklen_t len = sizeof(a);
 
-		if (getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
-		    a.sll_family == AF_PACKET && a.sll_ifindex == (int)number)
-			tune(fd, interface_is_loopback(interface));
+		if (getsockname(fd, (struct sockaddr *)&a, &len) != 0 ||
+		    a.sll_family != AF_PACKET || a.sll_ifindex != (int)number)
+			continue;
+		enlarge_buffer(fd);
+		if (is_loopback)
+			ignore_outgoing(fd);
 	}
 }
 
@@ -85,8 +94,13 @@ interface_tune_bound(const char *interface)
 #define FILTER_BUFFER (1 << 20)
 /* How often to check whether an interface that is down still exists. */
 #define DOWN_MS 500
-/* Packets of one system call. */
-#define READ_MAX 32
+/* The memory that is shared with the kernel: less if there is not as much, but
+ * not less than the second number. A block is passed on when it is full, or
+ * after BLOCK_MS with a packet in it; it holds the longest packet. */
+#define RING_LEN (32 * 1024 * 1024)
+#define RING_LEN_MIN (2 * 1024 * 1024)
+#define BLOCK_LEN (256 * 1024)
+#define BLOCK_MS 20
 /* The kernel removes tags from incoming packets (IEEE 802.1Q); they are put
  * back between the addresses and the type, for which there is space before the
  * packet. */
@@ -96,17 +110,13 @@ interface_tune_bound(const char *interface)
  */
 #define COOKED_LEN 20
 #define COOKED_ADDRESS_LEN 8
-/* The bytes of a packet, the longest that is put before it, and some that keep
- * the next one aligned. */
-#define SLOT_LEN (RECORD_LEN_MAX + 64)
+/* In the ring, before each packet. */
+#define ALIGNED(n) \
+	(((n) + TPACKET_ALIGNMENT - 1) / TPACKET_ALIGNMENT * TPACKET_ALIGNMENT)
+#define FRAME_HEAD_LEN \
+	(ALIGNED(sizeof(struct tpacket3_hdr)) + sizeof(struct sockaddr_ll))
+/* The longest header that is put before a packet. */
 #define HEAD_LEN COOKED_LEN
-
-/* Control messages of the kernel: time, tag. */
-union control_message {
-	char bytes[CMSG_SPACE(sizeof(struct timespec)) +
-		   CMSG_SPACE(sizeof(struct tpacket_auxdata))];
-	struct cmsghdr align;
-};
 
 struct interface {
 	int fd;
@@ -118,12 +128,11 @@ struct interface {
 	uint64_t dropped;
 	/* Of cooked packets, whose header the kernel does not have. */
 	struct bpf_program filter;
-	unsigned n, next; /* of those read */
-	struct mmsghdr messages[READ_MAX];
-	struct iovec iov[READ_MAX];
-	struct sockaddr_ll from[READ_MAX];
-	union control_message control[READ_MAX];
-	uint8_t *slots; /* READ_MAX of SLOT_LEN */
+	uint8_t *ring;
+	uint32_t n_blocks, block; /* BLOCK: the next one to read */
+	bool has_block;		  /* it is ours */
+	uint32_t left;		  /* packets in it */
+	uint8_t *frame;		  /* the next packet in it */
 };
 
 /* LINKTYPE_UNKNOWN: packets have a link layer that a packet socket does not
@@ -222,12 +231,7 @@ set_options(struct interface *i, const char *name,
 {
 	const struct packet_mreq promiscuous = { .mr_ifindex = i->number,
 		.mr_type = PACKET_MR_PROMISC };
-	const int on = 1;
 
-	if (setsockopt(i->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) !=
-		0 ||
-	    setsockopt(i->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) != 0)
-		return refuse(why, "packet socket");
 	if (config->promiscuous && i->number != 0 &&
 	    setsockopt(i->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous,
 		sizeof(promiscuous)) != 0)
@@ -266,6 +270,42 @@ take_error(int fd)
 	return error;
 }
 
+/* Map the ring, before the socket gets any packet. */
+static enum status
+make_ring(struct interface *i, char why[SOURCE_WHY_MAX])
+{
+	const int version = TPACKET_V3, reserve = HEAD_LEN;
+	struct tpacket_req3 r = {
+		.tp_block_size = BLOCK_LEN,
+		.tp_frame_size = ALIGNED(FRAME_HEAD_LEN + HEAD_LEN),
+		.tp_retire_blk_tov = BLOCK_MS,
+	};
+	void *ring;
+	int result = -1;
+
+	if (setsockopt(i->fd, SOL_PACKET, PACKET_VERSION, &version,
+		sizeof(version)) != 0 ||
+	    setsockopt(i->fd, SOL_PACKET, PACKET_RESERVE, &reserve,
+		sizeof(reserve)) != 0)
+		return refuse(why, "packet socket");
+	for (size_t len = RING_LEN; len >= RING_LEN_MIN && result != 0;
+	     len /= 2) {
+		r.tp_block_nr = (unsigned)(len / BLOCK_LEN);
+		r.tp_frame_nr = BLOCK_LEN / r.tp_frame_size * r.tp_block_nr;
+		result = setsockopt(
+		    i->fd, SOL_PACKET, PACKET_RX_RING, &r, sizeof(r));
+	}
+	if (result != 0)
+		return refuse(why, "the memory shared with the kernel");
+	ring = mmap(NULL, (size_t)r.tp_block_nr * BLOCK_LEN,
+	    PROT_READ | PROT_WRITE, MAP_SHARED, i->fd, 0);
+	if (ring == MAP_FAILED)
+		return refuse(why, "the memory shared with the kernel");
+	i->ring = ring;
+	i->n_blocks = r.tp_block_nr;
+	return OK;
+}
+
 static enum status
 set_up(struct interface *i, const char *name,
     const struct source_config *config, char why[SOURCE_WHY_MAX])
@@ -291,28 +331,17 @@ set_up(struct interface *i, const char *name,
 		    "hardware type %d is not supported", hardware);
 		return E_REFUSED;
 	}
-	tune(i->fd, i->is_loopback);
+	if (i->is_loopback)
+		ignore_outgoing(i->fd);
 	st = set_options(i, name, config, why);
+	if (st == OK)
+		st = make_ring(i, why);
 	if (st != OK)
 		return st;
 	a.sll_ifindex = i->number;
 	if (bind(i->fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
 	    take_error(i->fd) != 0)
 		return refuse(why, "interface");
-	return OK;
-}
-
-static enum status
-make_slots(struct interface *i)
-{
-	i->slots = aligned_alloc(64, (size_t)READ_MAX * SLOT_LEN);
-	if (i->slots == NULL)
-		return E_NOMEM;
-	for (unsigned k = 0; k < READ_MAX; k++)
-		i->iov[k] = (struct iovec){
-			.iov_base = i->slots + (size_t)k * SLOT_LEN + HEAD_LEN,
-			.iov_len = i->snaplen,
-		};
 	return OK;
 }
 
@@ -330,8 +359,6 @@ interface_open(struct interface **out, const char *name,
 			 ? config->snaplen
 			 : RECORD_LEN_MAX;
 	st = set_up(i, name, config, why);
-	if (st == OK)
-		st = make_slots(i);
 	if (st != OK) {
 		interface_close(i);
 		return st;
@@ -345,103 +372,86 @@ interface_close(struct interface *i)
 {
 	if (i == NULL)
 		return;
+	if (i->ring != NULL)
+		munmap(i->ring, (size_t)i->n_blocks * BLOCK_LEN);
 	if (i->fd >= 0)
 		close(i->fd);
 	pcap_freecode(&i->filter);
-	free(i->slots);
 	free(i);
 }
 
 /* An interface that goes down may come up again; the kernel reports once that
- * it is down, and never that it was removed. */
-static int
-nothing_came(struct interface *i)
+ * it is down, and never that it was removed. False: errno. */
+static bool
+is_there(struct interface *i)
 {
 	struct ifreq r = { .ifr_ifindex = i->number };
+	const int error = take_error(i->fd);
 
-	if (errno == ENETDOWN)
+	if (error == ENETDOWN)
 		i->is_down = true;
-	else if (errno != EAGAIN)
-		return -1;
+	else if (error != 0)
+		return false;
 	return !i->is_down || i->number == 0 ||
-		       ioctl(i->fd, SIOCGIFNAME, &r) == 0
-		   ? 0
-		   : -1;
+	       ioctl(i->fd, SIOCGIFNAME, &r) == 0;
 }
 
-/* 1: packets were read; 0: nothing now; -1: errno. */
-static int
-read_batch(struct interface *i)
+static struct tpacket_hdr_v1 *
+block_of(const struct interface *i)
 {
-	int n;
+	struct tpacket_block_desc *b = (void *)(i->ring +
+						(size_t)i->block * BLOCK_LEN);
 
-	for (unsigned k = 0; k < READ_MAX; k++)
-		i->messages[k].msg_hdr = (struct msghdr){
-			.msg_name = &i->from[k],
-			.msg_namelen = sizeof(i->from[k]),
-			.msg_iov = &i->iov[k],
-			.msg_iovlen = 1,
-			.msg_control = i->control[k].bytes,
-			.msg_controllen = sizeof(i->control[k].bytes),
-		};
-	do
-		n = recvmmsg(i->fd, i->messages, READ_MAX,
-		    MSG_DONTWAIT | MSG_TRUNC, NULL);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return nothing_came(i);
-	i->is_down = false;
-	i->n = (unsigned)n;
-	i->next = 0;
-	return 1;
+	return &b->hdr.bh1;
 }
 
+/* Give the block back that was read, and take the next. False: the kernel has
+ * it. */
+static bool
+next_block(struct interface *i)
+{
+	struct tpacket_hdr_v1 *h = block_of(i);
+
+	if (i->has_block) {
+		__atomic_store_n(
+		    &h->block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+		i->block = (i->block + 1) % i->n_blocks;
+		h = block_of(i);
+	}
+	i->has_block = (__atomic_load_n(&h->block_status, __ATOMIC_ACQUIRE) &
+			   TP_STATUS_USER) != 0;
+	if (!i->has_block)
+		return false;
+	i->is_down = false;
+	i->left = h->num_pkts;
+	i->frame = i->ring + (size_t)i->block * BLOCK_LEN +
+		   h->offset_to_first_pkt;
+	return true;
+}
+
+/* Put the tag of a VLAN back, which makes the packet longer. Returns where the
+ * packet begins. */
 static uint8_t *
-put_tag_back(uint8_t *packet, const struct tpacket_auxdata *aux)
+put_tag_back(const struct interface *i, const struct tpacket3_hdr *h,
+    struct record *r, uint8_t *packet)
 {
 	const uint16_t tpid = htons(
-	    (aux->tp_status & TP_STATUS_VLAN_TPID_VALID) != 0
-		? aux->tp_vlan_tpid
+	    (h->tp_status & TP_STATUS_VLAN_TPID_VALID) != 0
+		? h->hv1.tp_vlan_tpid
 		: ETH_P_8021Q);
-	const uint16_t tci = htons(aux->tp_vlan_tci);
+	const uint16_t tci = htons((uint16_t)h->hv1.tp_vlan_tci);
 
+	if ((h->tp_status & TP_STATUS_VLAN_VALID) == 0 ||
+	    i->link_type != LINKTYPE_ETHERNET || r->cap_len < TAG_AT)
+		return packet;
 	memmove(packet - TAG_LEN, packet, TAG_AT);
 	packet -= TAG_LEN;
 	memcpy(packet + TAG_AT, &tpid, sizeof(tpid));
 	memcpy(packet + TAG_AT + sizeof(tpid), &tci, sizeof(tci));
-	return packet;
-}
-
-/* Read the time and the tag, which makes the packet longer. Returns where the
- * packet begins. */
-static uint8_t *
-read_control(const struct interface *i, struct msghdr *h, struct record *r,
-    uint8_t *packet)
-{
-	struct tpacket_auxdata aux;
-	struct cmsghdr *c;
-	struct timespec ts;
-
-	for (c = CMSG_FIRSTHDR(h); c != NULL; c = CMSG_NXTHDR(h, c)) {
-		if (c->cmsg_level == SOL_SOCKET &&
-		    c->cmsg_type == SCM_TIMESTAMPNS) {
-			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
-			r->ns = (uint64_t)ts.tv_sec * NS_PER_S +
-				(uint64_t)ts.tv_nsec;
-		}
-		if (c->cmsg_level != SOL_PACKET ||
-		    c->cmsg_type != PACKET_AUXDATA)
-			continue;
-		memcpy(&aux, CMSG_DATA(c), sizeof(aux));
-		if ((aux.tp_status & TP_STATUS_VLAN_VALID) == 0 ||
-		    i->link_type != LINKTYPE_ETHERNET || r->cap_len < TAG_AT)
-			continue;
-		packet = put_tag_back(packet, &aux);
-		r->wire_len += TAG_LEN;
-		r->cap_len += TAG_LEN;
-		if (r->cap_len > i->snaplen)
-			r->cap_len = i->snaplen;
-	}
+	r->wire_len += TAG_LEN;
+	r->cap_len += TAG_LEN;
+	if (r->cap_len > i->snaplen)
+		r->cap_len = i->snaplen;
 	return packet;
 }
 
@@ -506,23 +516,25 @@ put_cooked(const struct interface *i, const struct sockaddr_ll *from,
 
 /* False: the packet is none for the user. */
 static bool
-take(const struct interface *i, struct mmsghdr *m, struct record *r,
-    const uint8_t **bytes)
+take(const struct interface *i, struct record *r, const uint8_t **bytes)
 {
-	uint8_t *packet = m->msg_hdr.msg_iov->iov_base;
+	const struct tpacket3_hdr *h = (const void *)i->frame;
+	const struct sockaddr_ll *from = (const void *)(i->frame +
+							ALIGNED(sizeof(*h)));
+	uint8_t *packet = i->frame + h->tp_mac;
 
-	if (is_twice(i, m->msg_hdr.msg_name))
+	if (is_twice(i, from))
 		return false;
-	r->direction = direction_of(m->msg_hdr.msg_name);
-	r->wire_len = m->msg_len;
-	r->cap_len = m->msg_len < i->snaplen ? m->msg_len : i->snaplen;
+	r->direction = direction_of(from);
+	r->wire_len = h->tp_len;
+	r->cap_len = h->tp_snaplen < i->snaplen ? h->tp_snaplen : i->snaplen;
 	r->link_type = i->link_type;
 	r->kind = RECORD_PACKET;
-	r->ns = 0;
-	*bytes = read_control(i, &m->msg_hdr, r, packet);
+	r->ns = (uint64_t)h->tp_sec * NS_PER_S + h->tp_nsec;
+	*bytes = put_tag_back(i, h, r, packet);
 	if (i->number != 0)
 		return true;
-	*bytes = put_cooked(i, m->msg_hdr.msg_name, r, packet);
+	*bytes = put_cooked(i, from, r, packet);
 	return passes(i, r, *bytes);
 }
 
@@ -530,21 +542,22 @@ enum source_got
 interface_next(struct interface *i, struct record *record,
     const uint8_t **bytes, struct source_wait *wait)
 {
-	int got;
+	bool is_one;
 
 	for (;;) {
-		if (i->next == i->n) {
-			got = read_batch(i);
-			if (got < 0)
-				return SOURCE_FAILED;
-			if (got == 0) {
+		while (i->left == 0)
+			if (!next_block(i)) {
 				*wait = (struct source_wait){ i->fd,
 					i->is_down ? DOWN_MS : -1 };
-				return SOURCE_NOTHING;
+				return is_there(i) ? SOURCE_NOTHING
+						   : SOURCE_FAILED;
 			}
-		}
-		assert(i->next < i->n);
-		if (take(i, &i->messages[i->next++], record, bytes))
+		is_one = take(i, record, bytes);
+		i->left--;
+		i->frame +=
+		    ((const struct tpacket3_hdr *)(const void *)i->frame)
+			->tp_next_offset;
+		if (is_one)
 			return SOURCE_PACKET;
 	}
 }
@@ -552,7 +565,7 @@ interface_next(struct interface *i, struct record *record,
 uint64_t
 interface_dropped(struct interface *i)
 {
-	struct tpacket_stats s;
+	struct tpacket_stats_v3 s;
 	socklen_t len = sizeof(s);
 
 	/* The kernel resets its counter with each question. */

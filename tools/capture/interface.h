@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads int:INTERFACE by a packet socket of our own (packet(7)): libtrace 3
- * reads packets of at most 1,500 bytes there and reports that as their length
- * on the wire, which is wrong for jumbo frames and for what a network card
- * splits or joins; and it lacks the tags of VLANs that the kernel has removed.
- * One thread.
+ * Reads int:INTERFACE by a packet socket of our own, with a ring (packet(7),
+ * TPACKET_V3): libtrace 3 reads packets of at most 1,500 bytes there and
+ * reports that as their length on the wire, which is wrong for jumbo frames and
+ * for what a network card splits or joins; and it lacks the tags of VLANs that
+ * the kernel has removed. One thread.
  */
 #ifndef TOOLS_CAPTURE_INTERFACE_H
 #define TOOLS_CAPTURE_INTERFACE_H
@@ -34,8 +34,8 @@ enum source_got interface_next(struct interface *i, struct record *record,
 /* Packets that the kernel has dropped so far. */
 uint64_t interface_dropped(struct interface *i);
 
-/* What the kernel may queue for a slow reader: 0.2 seconds of 200,000 small
- * packets a second. CAP_NET_ADMIN is required to exceed the administrator's
+/* What the kernel may queue for libtrace: 0.2 seconds of 200,000 small packets
+ * a second. CAP_NET_ADMIN is required to exceed the administrator's
  * limit (net.core.rmem_max), which is one millisecond of them. The kernel takes
  * twice the number. */
 #define INTERFACE_BUFFER (16 * 1024 * 1024)

@@ -10,11 +10,12 @@
 #include "tools/capture/pipeline_internal.h"
 
 /* A packet is in the socket this long after its time stamp, or never. */
-#define CAPTURE_DELAY_NS (2 * NS_PER_MS)
+#define CAPTURE_DELAY_NS (60 * NS_PER_MS)
 /* The interval of statistics. */
 #define STATS_NS NS_PER_S
 /* The longest time that a live source is read after a stop. */
 #define REST_NS (400 * NS_PER_MS)
+#define REST_POLL_MS 5
 /* How often a wait for a batch checks for a stop. */
 #define STOP_MS 50
 /* Packets between two checks of the clock while they arrive without a pause. */
@@ -293,15 +294,23 @@ read_rest(struct source_reader *r, struct record *record)
 	const uint64_t stopped = clock_wall_ns();
 	const uint64_t until = clock_now_ns() + REST_NS;
 	enum source_got got = SOURCE_PACKET;
+	struct pollfd fds = { .events = POLLIN };
 	struct source_wait wait;
 	const uint8_t *bytes;
 
 	while ((count == 0 || r->n_received < count) && record->ns <= stopped &&
 	       clock_now_ns() < until) {
 		got = source_next(r->source, record, &bytes, &wait);
-		if (got != SOURCE_PACKET)
+		if (got == SOURCE_PACKET) {
+			take_packet(r, record, bytes);
+		} else if (got == SOURCE_NOTHING &&
+			   clock_wall_ns() - stopped < CAPTURE_DELAY_NS) {
+			/* What came before the stop may still be hidden. */
+			fds.fd = wait.fd;
+			(void)poll(&fds, 1, REST_POLL_MS);
+		} else {
 			break;
-		take_packet(r, record, bytes);
+		}
 	}
 	return got;
 }
