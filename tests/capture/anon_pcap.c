@@ -36,7 +36,7 @@ one(struct anon *a, uint16_t link_type, uint32_t n, enum anon_checksums sums)
 	if (n > sizeof(raw) || fread(raw, 1, n, stdin) != n)
 		errx(1, "packet is cut off");
 	packet = bytes_copy(raw, n);
-	anon_packet(a, link_type, packet.p, n, sums);
+	(void)!anon_packet(a, link_type, packet.p, n, sums);
 	put(packet.p, n);
 	free(packet.p);
 }

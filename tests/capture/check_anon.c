@@ -321,8 +321,8 @@ TEST_ROWS(packets_come_out, ARRAY_LEN(packets))
 		    i == 1 && packets[_i].blanked != NULL ? packets[_i].blanked
 							  : packets[_i].mended);
 
-		anon_packet(a, packets[_i].link_type, in.p, (uint32_t)in.n,
-		    i == 1 ? ANON_BLANK : ANON_MEND);
+		(void)!anon_packet(a, packets[_i].link_type, in.p,
+		    (uint32_t)in.n, i == 1 ? ANON_BLANK : ANON_MEND);
 		ck_assert_uint_eq(in.n, want.n);
 		ck_assert_mem_eq(in.p, want.p, in.n);
 		free(in.p);
@@ -359,7 +359,7 @@ TEST_ROWS(any_bytes_may_come, ARRAY_LEN(link_types))
 			memcpy(raw + 12,
 			    round % 4 == 1 ? "\x08\0\x45" : "\x86\xdd\x60", 3);
 		p = bytes_copy(raw, n);
-		anon_packet(a, link_types[_i], p.p, n,
+		(void)!anon_packet(a, link_types[_i], p.p, n,
 		    round % 3 ? ANON_MEND : ANON_BLANK);
 		free(p.p);
 	}
@@ -380,7 +380,7 @@ TEST(packets_within_packets_have_an_end)
 		p[i + 12] = p[i + 16] = 10;
 	}
 	memcpy(before, p, n);
-	anon_packet(a, LINKTYPE_RAW, p, n, ANON_MEND);
+	ck_assert(!anon_packet(a, LINKTYPE_RAW, p, n, ANON_MEND));
 	for (uint32_t i = 0; i < deep; i += 20)
 		ck_assert_mem_ne(p + i, before + i, 20);
 	ck_assert_mem_eq(p + deep, before + deep, n - deep);

@@ -6,7 +6,6 @@ import collections
 import contextlib
 import json
 import os
-import pathlib
 import signal
 import socket
 import struct

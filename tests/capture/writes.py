@@ -262,6 +262,68 @@ FROM6, TO6 = "2001:db8:dead::beef", "2001:db8:1:2:3:4:5:6"
 ADDRESSES = [make.address(a) for a in (FROM4, TO4, FROM6, TO6)]
 
 
+def within(port, header, inner):
+    """A packet in a datagram between two others."""
+    return make.ethernet(make.IPV4, make.ipv4(
+        "10.0.0.1", "10.0.0.2", make.UDP, make.udp(1, port, header + inner)))
+
+
+def tunnels():
+    """(a packet with addresses in it, is it understood?)"""
+    udp = make.udp(1, 2, b"payload")
+    four, six = (make.ipv4(FROM4, TO4, make.UDP, udp),
+                 make.ipv6(FROM6, TO6, make.UDP, udp))
+    frame = make.ethernet(make.IPV4, four)
+    outer = "10.0.0.1", "10.0.0.2"
+    for data in (
+            within(4789, bytes(8), frame), within(8472, bytes(8), frame),
+            within(6081, b"\2\0\x65\x58" + bytes(12), frame),
+            within(6081, b"\0\0\x86\xdd" + bytes(4), six),
+            within(6635, b"\0\0\0\x40\0\0\1\x40", four),
+            make.ethernet(0x8847, b"\0\0\1\x40" + six),
+            make.ethernet(make.IPV4, make.ipv4(
+                *outer, 47, b"\0\0\x88\x47\0\0\1\x40" + four))):
+        yield data, True
+    for data in (
+            make.ethernet(0x894f, bytes(8) + four),             # NSH
+            make.ethernet(0x88e5, bytes(8) + four),             # MACsec
+            make.ethernet(0xd28b, bytes(8) + four),             # Arista
+            make.ethernet(100, b"\x42\x42\3" + four),           # LLC
+            make.ethernet(0x8847, b"\0\0\1\x40" + bytes(4) + frame),
+            make.ethernet(make.IPV4, make.ipv4(*outer, 103, bytes(4) + four)),
+            make.ethernet(make.IPV4, make.ipv4(*outer, 89, bytes(4) + four)),
+            make.ethernet(make.IPV4, make.ipv4(
+                *outer, 47, b"\x30\1\x88\x0b" + bytes(12) + four)),
+            make.ethernet(make.IPV4, make.ipv4(
+                *outer, 132, bytes(12) + b"\1\0\0\x18" + four)),
+            within(2152, bytes(8), four), within(4790, bytes(8), four)):
+        yield data, False
+
+
+def nothing_in_tunnels_is_left():
+    """What is not understood loses its bytes."""
+    with program.directory() as top:
+        key, (data, known) = keyed(top), zip(*tunnels())
+        all = [Packet(BEGIN + 1000 * n, d) for n, d in enumerate(data)]
+        path = make.write(f"{top}/a.pcap", all)
+        for mode in "full", "headers", "write":
+            out = f"{top}/{mode}.pcap"
+            to = ("-w", out) if mode == "write" else (
+                "--payload", mode, "--output", out)
+            summary = program.capture("-r", path, "--anon-key", key, *to)
+            content = bytes_below(out)
+            for a in ADDRESSES:
+                check(a not in content, f"{mode}: {a.hex()}")
+            equal(summary["withheld"],
+                  0 if mode == "headers" else known.count(False), mode)
+            if mode == "headers":
+                continue
+            got = [p.data for p in make.read(out)[0]] if mode == "write" else [
+                e["payload"] for e in program.events(out)]
+            equal([len(g) for g in got],
+                  [len(d) if k else 0 for d, k in zip(data, known)], mode)
+
+
 def with_addresses():
     """IPv4 and IPv6, behind each link layer that has them."""
     udp = make.udp(1, 2, b"payload")
@@ -275,6 +337,7 @@ def with_addresses():
             "0001080006040001020000000002") + ADDRESSES[0] + bytes(6) +
             ADDRESSES[1])]
     yield make.RAW, [four, six]
+    yield make.PPP, [b"\xff\3\2\x81\0\0\1\x40" + p for p in (four, six)]
     yield make.SLL, [struct.pack(">HHH8sH", 0, 1, 6, bytes(8), t) + p
                      for t, p in ((make.IPV4, four), (make.IPV6, six))]
     yield make.NULL, [struct.pack("<I", 2) + four, struct.pack("<I", 30) + six]
@@ -357,7 +420,8 @@ def keys_that_are_refused():
 
 CASES = [strict_order, order_of_streams, compressed, erf, limits_of_files,
          link_types, two_link_types, times_that_go_back,
-         the_input_is_no_output, to_standard_output, a_full_disk, no_address_is_left, one_key_gives_one_address,
+         the_input_is_no_output, to_standard_output, a_full_disk, no_address_is_left,
+         nothing_in_tunnels_is_left, one_key_gives_one_address,
          keys_that_are_refused]
 
 if __name__ == "__main__":

@@ -48,24 +48,24 @@ enum anon_checksums {
 
 /*
  * Anonymise a packet of N bytes from its link layer on; LINK_TYPE is an enum
- * linktype. Without link_layer_is_known() nothing is changed: such bytes must
- * not be passed on. Addresses are replaced (anon_ipv4(), anon_ipv6()) in
+ * linktype. False: it has something that is not understood, and that may have
+ * addresses, so its bytes must not be passed on. Addresses are replaced
+ * (anon_ipv4(), anon_ipv6()) in
  * - IPv4 and IPv6 headers, also in the routes and time stamps of IPv4's
  *   options, IPv6's routing headers (types 0, 2, 4) and home address option;
  * - ARP: the protocol addresses of IPv4;
  * - ICMP redirects and router advertisements; ICMPv6 neighbour discovery (with
  *   prefixes, DNS servers and quotes in its options) and multicast listeners;
- * - packets that ICMP errors quote, and those inside IP and GRE tunnels, up to
- *   ANON_DEPTH deep.
- * MAC addresses stay, as does everything that no header describes: payloads,
- * messages of routing protocols, tunnels over UDP, all fragments except the
- * first.
+ * - packets that ICMP errors quote, and those inside tunnels: IP, GRE, MPLS,
+ *   VXLAN, Geneve, MPLS over UDP; up to ANON_DEPTH deep.
+ * MAC addresses stay, as do payloads of TCP, UDP, SCTP and their like, which
+ * may say anything, and all fragments except the first.
  *
  * An address or a checksum that is cut off becomes zeros, so does the checksum
  * of an incomplete IPv4 header: it would reveal what is missing.
  */
 #define ANON_DEPTH 8
-void anon_packet(struct anon *a, uint16_t link_type, uint8_t *p, uint32_t n,
-    enum anon_checksums checksums);
+bool anon_packet(struct anon *a, uint16_t link_type, uint8_t *p, uint32_t n,
+    enum anon_checksums checksums) MUST_CHECK;
 
 #endif

@@ -51,6 +51,7 @@ struct edit {
 	struct anon *anon;
 	enum anon_checksums checksums;
 	unsigned depth; /* nesting of packets so far */
+	bool may_tell; /* something was not understood: it may have addresses */
 };
 
 /* A network header and what follows it. */
@@ -151,6 +152,13 @@ addresses(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
 {
 	for (; count > 0 && off < n; count--, off += step)
 		(void)address(e, p, n, off, len);
+}
+
+/* What follows is not understood. */
+static void
+not_known(struct edit *e, uint32_t n)
+{
+	e->may_tell |= n > 0;
 }
 
 /* Anonymise the quoted packet at OFF of N bytes. */
@@ -296,11 +304,64 @@ icmpv6(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 	checksum(e, p, n, 2, difference);
 }
 
+/* Ports of packets within UDP (IANA). */
+enum {
+	PORT_L2TP = 1701,
+	PORT_GTP = 2152,
+	PORT_TEREDO = 3544,
+	PORT_GRE = 4754,
+	PORT_VXLAN = 4789,
+	PORT_VXLAN_GPE = 4790,
+	PORT_GENEVE = 6081,
+	PORT_MPLS = 6635,
+	PORT_OLD_VXLAN = 8472, /* Linux */
+};
+
+enum { UDP_LEN = 8 };
+
+/* The packet within a datagram to PORT, of which N bytes follow its header. */
+static void
+within_udp(struct edit *e, uint16_t port, uint8_t *p, uint32_t n)
+{
+	switch (port) {
+	case PORT_VXLAN: /* RFC 7348 */
+	case PORT_OLD_VXLAN:
+		if (n > 8)
+			network(e, ETHER_TYPE_ETHERNET, p + 8, n - 8);
+		break;
+	case PORT_GENEVE: /* RFC 8926 */
+		if (n > 8 && n > 8 + (p[0] & 63) * 4u)
+			network(e, link_layer_u16(p + 2),
+			    p + 8 + (p[0] & 63) * 4u, n - 8 - (p[0] & 63) * 4u);
+		break;
+	case PORT_MPLS: /* RFC 7510 */
+		network(e, ETHER_TYPE_MPLS, p, n);
+		break;
+	case PORT_L2TP:
+	case PORT_GTP:
+	case PORT_TEREDO:
+	case PORT_GRE:
+	case PORT_VXLAN_GPE:
+		not_known(e, n);
+		break;
+	default:
+		break;
+	}
+}
+
 /* A checksum of 0 means that there is none (RFC 768). */
 static void
-udp(const struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
+udp(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 {
 	const uint32_t off = 6;
+
+	if (n > UDP_LEN) {
+		const uint16_t was = sum_of(p + UDP_LEN, n - UDP_LEN);
+
+		within_udp(e, link_layer_u16(p + 2), p + UDP_LEN, n - UDP_LEN);
+		difference = sum_add(difference,
+		    sum_difference(was, sum_of(p + UDP_LEN, n - UDP_LEN)));
+	}
 
 	if (n >= off + 2 && link_layer_u16(p + off) == 0)
 		return;
@@ -318,8 +379,10 @@ gre(struct edit *e, uint8_t *p, uint32_t n)
 	uint16_t was;
 
 	/* version 0, without routes (RFC 1701) */
-	if (n < 4 || p[0] & 0x40 || p[1] & 7)
+	if (n < 4 || p[0] & 0x40 || p[1] & 7) {
+		not_known(e, n);
 		return;
+	}
 	off += p[0] & 0x80 ? 4 : 0; /* checksum */
 	off += p[0] & 0x20 ? 4 : 0; /* key */
 	off += p[0] & 0x10 ? 4 : 0; /* number */
@@ -330,6 +393,36 @@ gre(struct edit *e, uint8_t *p, uint32_t n)
 	if (p[0] & 0x80)
 		checksum(
 		    e, p, n, 4, sum_difference(was, sum_of(p + off, n - off)));
+}
+
+/* RFC 9260: addresses are in the chunks that begin an association, and in
+ * reports of errors. The checksum does not cover those of IP. */
+static void
+sctp(struct edit *e, const uint8_t *p, uint32_t n)
+{
+	enum { DATA = 0, SACK = 3, SHUTDOWN = 7, SHUTDOWN_ACK = 8 };
+	enum { COOKIE_ACK = 11, SHUTDOWN_COMPLETE = 14 };
+	uint32_t off = 12, len;
+
+	for (; off < n; off += (len + 3) & ~UINT32_C(3)) {
+		len = n - off < 4 ? 4 : link_layer_u16(p + off + 2);
+		switch (p[off]) {
+		case DATA:
+		case SACK:
+		case SHUTDOWN:
+		case SHUTDOWN_ACK:
+		case COOKIE_ACK:
+		case SHUTDOWN_COMPLETE:
+			break;
+		default:
+			not_known(e, n - off);
+			return;
+		}
+		if (len < 4) {
+			not_known(e, n - off);
+			return;
+		}
+	}
 }
 
 static void
@@ -364,7 +457,14 @@ transport(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n,
 	case PROTOCOL_GRE:
 		gre(e, p, n);
 		break;
-	default:
+	case PROTOCOL_SCTP:
+		sctp(e, p, n);
+		break;
+	case PROTOCOL_ESP: /* encrypted */
+	case PROTOCOL_NONE:
+		break;
+	default: /* routing, multicast groups, ... */
+		not_known(e, n);
 		break;
 	}
 }
@@ -443,10 +543,14 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 	uint16_t was, difference;
 	bool is_bad;
 
-	if (n == 0 || p[0] >> 4 != 4)
+	if (n == 0 || p[0] >> 4 != 4) {
+		not_known(e, n);
 		return;
+	}
 	is_bad = (p[0] & 15) * 4 < IPV4_LEN;
-	if (!is_bad)
+	if (is_bad)
+		not_known(e, n);
+	else
 		len = (p[0] & 15) * 4u;
 	if (n >= 4 && link_layer_u16(p + 2) >= len && link_layer_u16(p + 2) < n)
 		n = link_layer_u16(p + 2); /* the rest is padding of Ethernet */
@@ -528,9 +632,11 @@ extension(struct edit *e, uint8_t type, uint8_t *p, uint32_t n,
 		home_address(e, p, have, pseudo);
 		return true;
 	case PROTOCOL_HOP_BY_HOP:
+		return true;
 	case PROTOCOL_MOBILITY:
 	case PROTOCOL_HIP:
 	case PROTOCOL_SHIM6:
+		not_known(e, n);
 		return true;
 	case PROTOCOL_FRAGMENT:
 		*len = n < 4 || link_layer_u16(p + 2) >> 3 != 0 ? 0 : 8;
@@ -551,8 +657,10 @@ ipv6(struct edit *e, uint8_t *p, uint32_t n)
 	uint32_t off = IPV6_LEN, len;
 	uint8_t next;
 
-	if (n == 0 || p[0] >> 4 != 6)
+	if (n == 0 || p[0] >> 4 != 6) {
+		not_known(e, n);
 		return;
+	}
 	if (n >= 6 && link_layer_u16(p + 4) > 0 &&
 	    link_layer_u16(p + 4) + off < n)
 		n = link_layer_u16(p + 4) + off;
@@ -572,19 +680,38 @@ ipv6(struct edit *e, uint8_t *p, uint32_t n)
 
 /* RFC 826, RFC 903. Hardware addresses stay. */
 static void
-arp(const struct edit *e, uint8_t *p, uint32_t n)
+arp(struct edit *e, uint8_t *p, uint32_t n)
 {
-	if (n < 8 || link_layer_u16(p + 2) != ETHER_TYPE_IPV4 || p[5] != 4)
+	if (n < 8 || link_layer_u16(p + 2) != ETHER_TYPE_IPV4 || p[5] != 4) {
+		not_known(e, n);
 		return;
+	}
 	(void)address(e, p, n, 8u + p[4], 4);
 	(void)address(e, p, n, 12u + 2u * p[4], 4);
+}
+
+/* RFC 3032. Behind the labels is IP, or what only who made them knows. */
+static void
+mpls(struct edit *e, uint8_t *p, uint32_t n)
+{
+	uint32_t off = 0;
+
+	do {
+		off += 4;
+		if (off >= n)
+			return;
+	} while ((p[off - 2] & 1) == 0);
+	network(e, p[off] >> 4 == 6 ? ETHER_TYPE_IPV6 : ETHER_TYPE_IPV4,
+	    p + off, n - off);
 }
 
 static void
 network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 {
-	if (e->depth > ANON_DEPTH)
+	if (e->depth > ANON_DEPTH) {
+		not_known(e, n);
 		return;
+	}
 	e->depth++;
 	switch (ether_type) {
 	case ETHER_TYPE_IPV4:
@@ -600,16 +727,23 @@ network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 	case ETHER_TYPE_ETHERNET:
 		frame(e, LINKTYPE_ETHERNET, p, n);
 		break;
+	case ETHER_TYPE_MPLS:
+	case ETHER_TYPE_MPLS_MULTICAST:
+		mpls(e, p, n);
+		break;
 	default:
+		not_known(e, n);
 		break;
 	}
 	e->depth--;
 }
 
-void
+bool
 anon_packet(struct anon *a, uint16_t link_type, uint8_t *p, uint32_t n,
     enum anon_checksums checksums)
 {
-	frame(&(struct edit){ .anon = a, .checksums = checksums }, link_type, p,
-	    n);
+	struct edit e = { .anon = a, .checksums = checksums };
+
+	frame(&e, link_type, p, n);
+	return !e.may_tell;
 }

@@ -107,7 +107,7 @@ console_summary(const struct console *c, const struct pipeline_stats *s,
 		    s->clamped);
 	if (s->withheld > 0)
 		fprintf(out_of(sink),
-		    "%" PRIu64 " packets have a link type that cannot be "
+		    "%" PRIu64 " packets are not understood and so cannot be "
 		    "anonymised: their bytes were left out\n",
 		    s->withheld);
 	print_left_out(sink);

@@ -15,7 +15,7 @@ enum {
 };
 
 /* Protocols of PPP (IANA). */
-enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
+enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057, PPP_MPLS = 0x0281 };
 
 /* IPv4 or IPv6, by the version with which a header begins. */
 static uint16_t
@@ -47,6 +47,8 @@ ppp(struct reader *r)
 		protocol = (uint16_t)(protocol << 8 | reader_u8(r));
 	if (protocol == PPP_IPV4)
 		return ETHER_TYPE_IPV4;
+	if (protocol == PPP_MPLS)
+		return ETHER_TYPE_MPLS;
 	return protocol == PPP_IPV6 ? ETHER_TYPE_IPV6 : ETHER_TYPE_NONE;
 }
 

@@ -16,7 +16,7 @@ OPTION(PAYLOAD, 0, "payload", "none|headers|full", CHOICE(payload),
     "the parts of a packet that its event contains [headers]")
 OPTION(ANON_KEY, 0, "anon-key", "FILE", TEXT(anon_key),
     "replace addresses, keeping common prefixes; FILE contains a key of 32 bytes. "
-    "The bytes of packets with an unknown link type are left out")
+    "The bytes of packets that are not understood are left out")
 OPTION(ANON_CHECKSUMS, 0, "anon-checksums", "mend|blank", CHOICE(checksums),
     "adjust checksums to the new addresses, or blank them [blank]")
 OPTION(THREADS, 'j', "threads", "N", NUMBER(threads, 1, PIPELINE_THREADS_MAX),

@@ -75,24 +75,46 @@ add_event(struct pipeline_worker *w, struct record *r, uint64_t round)
 	b->end_ns = r->ns;
 }
 
+/* A packet that is not understood loses its bytes, if they would be passed on.
+ */
+static void
+anonymise(struct pipeline_worker *w, struct record *r)
+{
+	const struct pipeline_config *config = &w->pipeline->config;
+
+	if (w->anon == NULL || r->kind != RECORD_PACKET ||
+	    anon_packet(w->anon, r->link_type, record_bytes(r), r->len,
+		config->checksums) ||
+	    (!config->has_records && config->payload != PAYLOAD_FULL))
+		return;
+	r->len = 0;
+	published_add(&w->withheld, 1);
+}
+
 /* Process a batch of records. A sink that takes records gets them in their
  * batch. */
 static void
 take_records(struct pipeline_worker *w, struct batch *b)
 {
 	const struct pipeline_config *config = &w->pipeline->config;
-	struct record *r = (struct record *)b->mem;
+	struct record *r = (struct record *)b->mem, *to = r, *next;
 
 	if (!config->has_records)
 		w->discarded += b->discarded;
-	for (uint32_t i = 0; i < b->n; i++, r = record_next(r)) {
-		if (w->anon != NULL && r->kind == RECORD_PACKET)
-			anon_packet(w->anon, r->link_type, record_bytes(r),
-			    r->len, config->checksums);
-		if (!config->has_records)
+	for (uint32_t i = 0; i < b->n; i++, r = next) {
+		next = record_next(r);
+		anonymise(w, r);
+		if (!config->has_records) {
 			add_event(w, r, b->round);
+			continue;
+		}
+		/* Behind one that has lost its bytes. */
+		if (to != r)
+			memmove(to, r, record_size(r->len));
+		to = record_next(to);
 	}
 	if (config->has_records) {
+		b->used = (uint32_t)((uint8_t *)to - b->mem);
 		b->packets = b->n;
 		deliver(w, b);
 		return;
@@ -456,6 +478,8 @@ pipeline_stats(const struct pipeline *p)
 		s.withheld += published(&r->withheld);
 		s.clamped += published(&r->clamped);
 		s.bytes += published(&r->bytes);
+		for (unsigned w = 0; w < r->n_workers; w++)
+			s.withheld += published(&r->workers[w].withheld);
 	}
 	return s;
 }

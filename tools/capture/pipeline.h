@@ -62,10 +62,9 @@ struct pipeline_stats {
 	uint64_t received;	 /* read from the sources */
 	uint64_t dropped_kernel; /* dropped by the kernel */
 	uint64_t dropped_local;	 /* dropped without a free batch */
-	uint64_t
-	    withheld; /* of an unknown link type: their bytes were left out */
-	uint64_t clamped; /* older than the packet before them */
-	uint64_t bytes;	  /* captured */
+	uint64_t withheld;	 /* not understood: their bytes were left out */
+	uint64_t clamped;	 /* older than the packet before them */
+	uint64_t bytes;		 /* captured */
 };
 
 struct pipeline;

@@ -16,8 +16,9 @@ struct pipeline_worker {
 	struct queue in;
 	struct pool pool; /* of its events */
 	struct anon *anon;
-	struct batch *open; /* events that were not delivered yet */
-	uint64_t discarded; /* of its stream, not reported yet */
+	struct batch *open;	   /* events that were not delivered yet */
+	uint64_t discarded;	   /* of its stream, not reported yet */
+	struct published withheld; /* as in struct pipeline_stats */
 };
 
 struct source_reader {
