@@ -37,6 +37,19 @@ static const struct {
 	{ "00", "00" },
 };
 
+/* The same with PAYLOAD_SUMMARY; of 64 bytes on the wire. */
+static const char *const summaries[] = {
+	"10.0.0.1:12345 \u2192 192.168.0.2:80 TCP PSH,ACK 64",
+	"10.0.0.1:53 \u2192 10.0.0.2:50000 UDP 64",
+	"127.0.0.1 \u2192 127.0.0.1 ICMP type 8 code 0 64",
+	"10.0.0.1 \u2192 10.0.0.2 protocol 17 fragment 64",
+	"[2001:db8::1]:12345 \u2192 [2001:db8::2]:80 TCP PSH,ACK 64",
+	"2001:db8::1 \u2192 2001:db8::2 ICMPv6 type 128 code 0 64",
+	"ARP 64",
+	"link type 1 64",
+	"link type 1 64",
+};
+
 static struct bytes
 encode(const struct record *r, const struct headers *h, enum payload payload)
 {
@@ -109,6 +122,7 @@ TEST_ROWS(events_of_samples, ARRAY_LEN(encoded))
 	struct bytes b = sample_bytes(&samples[_i]), payload = sequence(&b);
 	struct record *r = sample_record(&b, LINKTYPE_ETHERNET);
 	const char *headers = encoded[_i].headers;
+	struct bytes summary;
 	struct headers h;
 	char start[64];
 
@@ -123,6 +137,9 @@ TEST_ROWS(events_of_samples, ARRAY_LEN(encoded))
 	expect(
 	    encode(r, &h, PAYLOAD_FULL), start, headers, payload.p, payload.n);
 	expect_decoded(r, encode(r, &h, PAYLOAD_FULL));
+	summary = encode(r, &h, PAYLOAD_SUMMARY);
+	ck_assert_str_eq((const char *)summary.p + 10, summaries[_i]);
+	free(summary.p);
 	free(payload.p);
 	free(r);
 	free(b.p);

@@ -418,11 +418,32 @@ def keys_that_are_refused():
             check(name in result.err and len(result.lines()) == 1, result.err)
 
 
-CASES = [strict_order, order_of_streams, compressed, erf, limits_of_files,
-         link_types, two_link_types, times_that_go_back,
-         the_input_is_no_output, to_standard_output, a_full_disk, no_address_is_left,
-         nothing_in_tunnels_is_left, one_key_gives_one_address,
-         keys_that_are_refused]
+def summaries():
+    """A text instead of fields, as babeltrace2 shows it."""
+    packets = [
+        (make.ethernet(make.IPV4, make.ipv4(
+            "10.0.0.1", "10.0.0.2", make.TCP, make.tcp(5345, 53206))),
+         "10.0.0.1:5345 \u2192 10.0.0.2:53206 TCP PSH,ACK 54"),
+        (make.ethernet(make.ARP, bytes(28)), "ARP 42"),
+        (make.ethernet(0x88cc, bytes(20)), "Ethernet type 0x88cc 34")]
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", [
+            Packet(BEGIN + n, p) for n, (p, _) in enumerate(packets)])
+        program.run("-r", path, "--payload", "summary", "--output",
+                    f"{top}/out")
+        lines = program.told("babeltrace2", f"{top}/out")
+        equal(len(lines), len(packets), lines)
+        for line, (data, text) in zip(lines, packets):
+            check(f'summary = "{text}", direction = ( "unknown" : container = '
+                  f"255 ), wire_len = {len(data)} }}" in line, line)
+
+
+CASES = [
+    strict_order, order_of_streams, compressed, erf, limits_of_files,
+    link_types, two_link_types, times_that_go_back, the_input_is_no_output,
+    to_standard_output, a_full_disk, no_address_is_left,
+    nothing_in_tunnels_is_left, one_key_gives_one_address,
+    keys_that_are_refused, summaries]
 
 if __name__ == "__main__":
     program.need("babeltrace2", "tcpdump", "traceconvert")

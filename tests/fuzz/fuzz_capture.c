@@ -70,6 +70,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	encode(r, &h, PAYLOAD_NONE);
 	encode(r, &h, PAYLOAD_HEADERS);
 	encode(r, &h, PAYLOAD_FULL);
+	encode(r, &h, PAYLOAD_SUMMARY);
 	free(r);
 	return 0;
 }

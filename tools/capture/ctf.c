@@ -12,6 +12,7 @@
 #include "ctf/packet.h"
 #include "ctf/tsdl_text.h"
 #include "tools/capture/little.h"
+#include "tools/capture/summary.h"
 
 /* Of _link_header_type. */
 #define LINK_UNKNOWN 0
@@ -61,6 +62,18 @@ put_network(uint8_t *out, const struct headers *h)
 	    out, h->transport, transport_lens[h->transport_type]);
 }
 
+static size_t
+encode_summary(uint8_t *out, const struct record *r, const struct headers *h)
+{
+	const uint8_t *start = out;
+
+	out = put_header(out, EVENT_PACKET, r->ns);
+	out += summary_write((char *)out, r, h) + 1;
+	out = little_u8(out, r->direction);
+	out = little_u32(out, r->wire_len);
+	return (size_t)(out - start);
+}
+
 size_t
 event_encode(uint8_t *out, const struct record *r, const struct headers *h,
     enum payload payload)
@@ -70,6 +83,8 @@ event_encode(uint8_t *out, const struct record *r, const struct headers *h,
 		[NETWORK_IPV6] = EVENT_IPV6 };
 	const uint8_t *start = out;
 
+	if (payload == PAYLOAD_SUMMARY)
+		return encode_summary(out, r, h);
 	out = put_header(out,
 	    payload == PAYLOAD_NONE ? EVENT_PACKET : ids[h->network_type],
 	    r->ns);
@@ -284,6 +299,9 @@ static const char packet_fields[] = "		enum link_type _link_type;\n"
 				    "		enum direction _direction;\n"
 				    "		uint32_t _wire_len;\n"
 				    "		uint32_t _cap_len;\n";
+static const char summary_fields[] = "		string _summary;\n"
+				     "		enum direction _direction;\n"
+				     "		uint32_t _wire_len;\n";
 /*
  * A struct with the tag of a variant or the length of a sequence must not be a
  * named type: at each use, babeltrace2 strips another "_" from its fields, and
@@ -345,7 +363,8 @@ env_block(struct buf *out, const struct ctf_trace *trace)
 {
 	static const char *const payloads[] = { [PAYLOAD_NONE] = "none",
 		[PAYLOAD_HEADERS] = "headers",
-		[PAYLOAD_FULL] = "full" };
+		[PAYLOAD_FULL] = "full",
+		[PAYLOAD_SUMMARY] = "summary" };
 	unsigned major = 0, minor = 0;
 
 	(void)sscanf(PACKAGE_VERSION, "%u.%u", &major, &minor);
@@ -400,14 +419,21 @@ event_end(struct buf *out)
 	tsdl_text(out, "	};\n};\n\n");
 }
 
+static bool
+has_headers(enum payload payload)
+{
+	return payload == PAYLOAD_HEADERS || payload == PAYLOAD_FULL;
+}
+
 /* NETWORK: the structure of its header, or NULL. */
 static void
 packet_event(struct buf *out, const char *name, enum event_id id,
     const char *network, enum payload payload)
 {
 	event_begin(out, name, id);
-	tsdl_text(out, packet_fields);
-	if (payload != PAYLOAD_NONE)
+	tsdl_text(
+	    out, payload == PAYLOAD_SUMMARY ? summary_fields : packet_fields);
+	if (has_headers(payload))
 		tsdl_text(out, link_fields);
 	if (network != NULL) {
 		tsdl_format(
@@ -423,14 +449,14 @@ enum status
 ctf_metadata(struct buf *out, const struct ctf_trace *trace)
 {
 	tsdl_text(out, types);
-	if (trace->payload != PAYLOAD_NONE)
+	if (has_headers(trace->payload))
 		tsdl_text(out, wire_types);
 	trace_block(out, trace);
 	env_block(out, trace);
 	clock_block(out, trace);
 	tsdl_text(out, stream);
 	packet_event(out, "net:packet", EVENT_PACKET, NULL, trace->payload);
-	if (trace->payload != PAYLOAD_NONE) {
+	if (has_headers(trace->payload)) {
 		packet_event(
 		    out, "net:ipv4", EVENT_IPV4, "ipv4_header", trace->payload);
 		packet_event(

@@ -25,6 +25,7 @@ enum payload {
 	PAYLOAD_NONE,	 /* time, link type, direction, lengths */
 	PAYLOAD_HEADERS, /* and the fields of its headers */
 	PAYLOAD_FULL,	 /* and all bytes that were captured */
+	PAYLOAD_SUMMARY, /* a text, time, direction, length */
 };
 
 /* Ids of the event classes. */

@@ -12,8 +12,8 @@ OPTION(SNAPLEN, 's', "snaplen", "BYTES", NUMBER(snaplen, 0, RECORD_LEN_MAX),
     "capture at most that many bytes of a packet; 0: all [0]")
 OPTION(PROMISCUOUS, 0, "promiscuous", NULL, FLAG(promiscuous),
     "capture packets for other hosts too")
-OPTION(PAYLOAD, 0, "payload", "none|headers|full", CHOICE(payload),
-    "the parts of a packet that its event contains [headers]")
+OPTION(PAYLOAD, 0, "payload", "none|headers|full|summary", CHOICE(payload),
+    "the parts of a packet that its event contains, or a text [headers]")
 OPTION(ANON_KEY, 0, "anon-key", "FILE", TEXT(anon_key),
     "replace addresses, keeping common prefixes; FILE contains a key of 32 bytes. "
     "The bytes of packets that are not understood are left out")

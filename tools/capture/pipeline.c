@@ -359,7 +359,7 @@ copy_len(const struct pipeline_config *config)
 {
 	if (config->has_records || config->payload == PAYLOAD_FULL)
 		return RECORD_LEN_MAX;
-	return config->payload == PAYLOAD_HEADERS ? EVENT_HEADERS_LEN : 0;
+	return config->payload == PAYLOAD_NONE ? 0 : EVENT_HEADERS_LEN;
 }
 
 static enum status
