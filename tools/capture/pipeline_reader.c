@@ -385,7 +385,7 @@ void
 reader_end(struct source_reader *r)
 {
 	r->is_ending = true; /* the last losses must be reported too */
-	flush(r, r->read_ns, true);
+	flush(r, r->read_ns, source_is_live(r->source));
 	for (unsigned w = 0; w < r->n_workers; w++)
 		send_end(r, w);
 }
