@@ -2,9 +2,12 @@
 """tracepulse-capture: what a packet of a file costs, on its way to a directory,
 to our relay and to a file, beside programs that only copy packets."""
 import atexit
+import contextlib
 import functools
+import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -20,6 +23,8 @@ FLOWS = 1024
 STEP_US = 3
 PCAP_HEADER = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 262144, 1)
 BEGAN = 1700000000
+ENDS = ("tpbench-a", "tpbench-b")
+LIVE_S = 4
 
 
 def frames():
@@ -125,6 +130,63 @@ def to_file(options, _):
                    "--write=pcapfile:/dev/null")
 
 
+@contextlib.contextmanager
+def link():
+    """Two ends, both up, in this machine's network."""
+    def ip(*words):
+        subprocess.run(["ip", "link", *words], check=True)
+    ip("add", ENDS[0], "type", "veth", "peer", "name", ENDS[1])
+    try:
+        for end in ENDS:
+            with open(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6", "w",
+                      encoding="ascii") as f:
+                f.write("1")
+            ip("set", end, "arp", "off", "up")
+        time.sleep(1)
+        yield
+    finally:
+        ip("del", ENDS[0])
+
+
+def live(options, name, rate=100000):
+    """CPU ns per packet of an interface, 60 bytes each, 100,000 a second, to a
+    trace with their headers; beside tcpdump to a file"""
+    generator = os.path.join(os.path.dirname(options.loadgen), "packetgen")
+    with tempfile.TemporaryDirectory(dir=options.scratch) as where, link():
+        command = [options.capture, "-i", ENDS[1], "--output",
+                   where + "/trace", "--json", "udp"] if name == "ours" else [
+            "tcpdump", "-i", ENDS[1], "-w", where + "/packets", "-B", "32768",
+            "-Z", "root", "udp"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as child:
+            time.sleep(1)
+            sent = int(subprocess.run(
+                [generator, ENDS[0], str(rate), str(LIVE_S)], check=True,
+                stdout=subprocess.PIPE).stdout)
+            time.sleep(0.3)
+            child.send_signal(signal.SIGINT)
+            said = child.stdout.read()
+            _, child.returncode, usage = os.wait4(child.pid, 0)
+        came = json.loads(said)["written"] if name == "ours" else (
+            os.path.getsize(where + "/packets") - len(PCAP_HEADER)) // 76
+        return {"value": (usage.ru_utime + usage.ru_stime) / sent * 1e9,
+                "lost": sent - came}
+
+
+def measures_of_interfaces():
+    """They need the rights to make an interface."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        return []
+    others = ["tcpdump"] if shutil.which("tcpdump") else []
+    return [
+        Measure("capture-live", live, servers=["ours"] + others, limit=500,
+                within=("lost", 0, 0)),
+        Measure("capture-live-most", functools.partial(live, rate=500000),
+                servers=["ours"] + others, within=("lost", 0, 0),
+                text="the same with 500,000 a second"),
+    ]
+
+
 def measures(options):
     """Those of `make bench`, if there is such a program."""
     if not options.capture:
@@ -138,4 +200,4 @@ def measures(options):
                 text="the same with two threads"),
         Measure("capture-relay", to_relay, servers=["ours"]),
         Measure("capture-write", to_file, servers=["ours"]),
-    ]
+    ] + measures_of_interfaces()
