@@ -107,7 +107,8 @@ put(struct source_reader *r, unsigned w, const struct record *from,
 	assert(b->used % RECORD_ALIGN == 0);
 	assert(b->used + record_size(from->len) <= BATCH_SIZE);
 	*to = *from;
-	memcpy(record_bytes(to), bytes, from->len);
+	if (from->len > 0) /* else BYTES may be NULL */
+		memcpy(record_bytes(to), bytes, from->len);
 	memset(record_bytes(to) + from->len, 0,
 	    record_size(from->len) - sizeof(*to) - from->len);
 	if (b->n++ == 0)
