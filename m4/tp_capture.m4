@@ -24,6 +24,22 @@ AC_DEFUN([TP_CAPTURE], [
 		AC_CHECK_HEADER([libtrace_parallel.h], [tp_parallel=yes],
 			[tp_parallel=no], [#include <libtrace.h>])
 		AC_CHECK_LIB([trace], [trace_pstart], [], [tp_parallel=no])
+		AC_CHECK_MEMBER([libtrace_packet_t.cached],
+			[AC_DEFINE([HAVE_LIBTRACE_CACHED], [1],
+				[lengths of a packet are in a member of it])],
+			[], [#include <libtrace.h>])
+		AC_MSG_CHECKING([whether libtrace has the lengths of a packet])
+		AC_COMPILE_IFELSE([AC_LANG_PROGRAM([#include <libtrace.h>
+#ifdef HAVE_LIBTRACE_CACHED
+#define CACHE(p) (&(p)->cached)
+#else
+#define CACHE(p) (p)
+#endif], [libtrace_packet_t p;
+CACHE(&p)->capture_length = CACHE(&p)->wire_length = -1;
+CACHE(&p)->payload_length = -1;
+CACHE(&p)->link_type = TRACE_TYPE_ETH;])],
+			[AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])
+			why_no_capture=${why_no_capture:-"an unknown libtrace"}])
 		AS_IF([test "$tp_parallel" = yes],
 			[AC_DEFINE([HAVE_LIBTRACE_PARALLEL], [1],
 				[it is libtrace 4])

@@ -136,12 +136,13 @@ wire_length(libtrace_packet_t *p, libtrace_linktype_t type)
 
 	if (from_header(p, &len)) {
 		/* libtrace's cached value, which filters use. */
-		p->wire_length = len < LIBTRACE_PACKET_BUFSIZE - CHECKSUM_LEN
-				     ? (int)(len + checksum)
-				     : LIBTRACE_PACKET_BUFSIZE - 1;
+		PACKET_CACHE(p)->wire_length =
+		    len < LIBTRACE_PACKET_BUFSIZE - CHECKSUM_LEN
+			? (int)(len + checksum)
+			: LIBTRACE_PACKET_BUFSIZE - 1;
 		return len;
 	}
-	p->wire_length = -1; /* not known */
+	PACKET_CACHE(p)->wire_length = -1; /* not known */
 	len = (uint32_t)trace_get_wire_length(p);
 	return len >= checksum ? len - checksum : len;
 }
@@ -149,11 +150,16 @@ wire_length(libtrace_packet_t *p, libtrace_linktype_t type)
 bool
 packet_describe(libtrace_packet_t *p, struct record *r, const uint8_t **bytes)
 {
-	libtrace_linktype_t type = trace_get_link_type(p);
+	libtrace_linktype_t type;
 	struct timespec ts;
 	uint32_t left = 0;
 	int direction;
 
+#ifdef IS_LIBTRACE_META_PACKET /* libtrace 4: of pcapng, ERF */
+	if (IS_LIBTRACE_META_PACKET(p))
+		return false;
+#endif
+	type = trace_get_link_type(p);
 	r->wire_len = wire_length(p, type); /* before anything else */
 	*bytes = trace_get_packet_buffer(p, &type, &left);
 	if (*bytes == NULL)

@@ -10,6 +10,13 @@
 
 #include "tools/capture/record.h"
 
+/* What libtrace has computed of a packet; -1: nothing yet. */
+#ifdef HAVE_LIBTRACE_CACHED /* libtrace 4 */
+#define PACKET_CACHE(p) (&(p)->cached)
+#else
+#define PACKET_CACHE(p) (p)
+#endif
+
 /* Fills RECORD, and *BYTES, which belong to P. False: not a packet of the
  * network. */
 bool packet_describe(

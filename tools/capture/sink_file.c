@@ -349,7 +349,7 @@ construct(struct sink_file *f, libtrace_linktype_t type,
 	h->seconds = (uint32_t)(record->ns / NS_PER_S);
 	h->microseconds = (uint32_t)(record->ns % NS_PER_S / 1000);
 	h->wire_len = record->wire_len <= most ? record->wire_len : most;
-	f->packet->wire_length = -1; /* libtrace's cached value */
+	PACKET_CACHE(f->packet)->wire_length = -1; /* libtrace's cached value */
 }
 
 static enum status
@@ -416,8 +416,9 @@ write_erf(struct sink_file *f, const struct record *r, const uint8_t *bytes)
 	p->buf_control = TRACE_CTRL_EXTERNAL;
 	p->buffer = p->header = f->record;
 	p->payload = f->record + ERF_HEADER_LEN + ERF_PAD_LEN;
-	p->capture_length = p->wire_length = p->payload_length = -1;
-	p->link_type = TRACE_TYPE_ETH;
+	PACKET_CACHE(p)->capture_length = PACKET_CACHE(p)->wire_length = -1;
+	PACKET_CACHE(p)->payload_length = -1;
+	PACKET_CACHE(p)->link_type = TRACE_TYPE_ETH;
 	return write_packet(f, p);
 }
 

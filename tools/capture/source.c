@@ -75,24 +75,31 @@ copy_error(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
 }
 
 /* libtrace compiles a filter with its first packet: try it with an empty one.
- */
+ * Not the filter that is used: libtrace 4 copies what is compiled, and frees it
+ * with each copy. */
 static enum status
-try_filter(struct source *s, const struct source_config *config,
-    char why[SOURCE_WHY_MAX])
+try_filter(const struct source_config *config, char why[SOURCE_WHY_MAX])
 {
 	static const uint8_t nothing[64];
+	libtrace_filter_t *filter = trace_create_filter(config->filter);
 	libtrace_packet_t *p = trace_create_packet();
 	enum status st = OK;
 
-	if (p == NULL)
+	if (filter == NULL || p == NULL) {
+		if (filter != NULL)
+			trace_destroy_filter(filter);
+		if (p != NULL)
+			trace_destroy_packet(p);
 		return E_NOMEM;
+	}
 	trace_construct_packet(p, TRACE_TYPE_ETH, nothing, sizeof(nothing));
-	if (trace_apply_filter(s->filter, p) < 0) {
+	if (trace_apply_filter(filter, p) < 0) {
 		snprintf(why, SOURCE_WHY_MAX, "%s: invalid filter \"%s\"",
 		    config->uri, config->filter);
 		st = E_REFUSED;
 	}
 	trace_destroy_packet(p);
+	trace_destroy_filter(filter);
 	return st;
 }
 
@@ -101,13 +108,15 @@ configure(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
 	int snaplen = (int)config->snaplen, on = 1;
+	enum status st;
 
 	if (config->filter != NULL) {
+		st = try_filter(config, why);
+		if (st != OK)
+			return st;
 		s->filter = trace_create_filter(config->filter);
 		if (s->filter == NULL)
 			return E_NOMEM;
-		if (try_filter(s, config, why) != OK)
-			return E_REFUSED;
 		if (s->is_live &&
 		    trace_config(s->trace, TRACE_OPTION_FILTER, s->filter) != 0)
 			goto fail;
