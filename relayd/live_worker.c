@@ -307,10 +307,12 @@ live_pool_freeze(struct live_pool *p)
 	for (unsigned i = 0; i < p->n_workers && st == OK; i++)
 		st = message_create(&freeze[i], MESSAGE_FREEZE);
 	for (unsigned i = 0; i < p->n_workers; i++)
-		if (st == OK)
+		if (st == OK) {
+			publish(&p->workers[i].loop.leaves_input, 1);
 			loop_post(&p->workers[i].loop, freeze[i]);
-		else
+		} else {
 			free(freeze[i]);
+		}
 	if (st != OK)
 		return st;
 	for (unsigned i = 0; i < p->n_workers; i++)

@@ -359,6 +359,7 @@ workers_freeze(struct worker *const *workers, unsigned n, bool reads_all)
 	for (unsigned i = 0; i < n; i++)
 		if (st == OK) {
 			workers[i]->reads_all = reads_all;
+			publish(&workers[i]->loop.leaves_input, !reads_all);
 			loop_post(&workers[i]->loop, freeze[i]);
 		} else {
 			free(freeze[i]);

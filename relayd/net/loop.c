@@ -211,8 +211,6 @@ loop_post(struct loop *l, struct message *take_m)
 	cds_wfcq_node_init(&take_m->node);
 	/* liburcu's queue orders memory, but ThreadSanitizer cannot see it. */
 	publish(&take_m->is_ready, 1);
-	if (take_m->kind == MESSAGE_FREEZE)
-		publish(&l->leaves_input, 1);
 	/* If the inbox was not empty, a wake-up was already sent. */
 	if (cds_wfcq_enqueue(&l->inbox_head, &l->inbox_tail, &take_m->node))
 		return;

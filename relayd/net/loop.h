@@ -70,8 +70,8 @@ struct loop {
 	void (*on_wake)(void *arg);
 	void *arg;
 	bool is_stopping;
-	/* MESSAGE_FREEZE was posted: what is readable stays where it is, for
-	 * the next process. */
+	/* 1: MESSAGE_FREEZE was posted, and what is readable stays where it
+	 * is, for the next process. */
 	struct published leaves_input;
 	bool wants_rest;   /* loop_rest() was called in this cycle */
 	struct event rest; /* its end */
