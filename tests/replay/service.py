@@ -344,6 +344,7 @@ def a_state_that_kills_is_dropped():
                                "was not restored by the last start"))
             relay.wait_until("it stays kept", lambda: not store.kept)
             relay.recorded(daemon, "after")
+            daemon.wait_log("/after session ended")
             daemon.stop()
             store.start(daemon)
             daemon.wait_log("taken over from the process before: 0 sessions")
