@@ -290,10 +290,11 @@ take_over_ask(int fd, struct handoff *h)
 enum status
 take_over_taken(int fd)
 {
-	enum word word = 0;
+	enum word word;
 
-	if (say(fd, WORD_TAKEN, NULL, 0))
-		word = hear_word(fd);
+	/* Also if it has closed its end: it may have refused before. */
+	(void)say(fd, WORD_TAKEN, NULL, 0);
+	word = hear_word(fd);
 	if (word == WORD_REFUSED || errno == ETIMEDOUT) {
 		log_error("the running relay goes on");
 		return E_IO;

@@ -325,14 +325,18 @@ class Last:
                 child.kill()
                 child.wait()
 
-    def give(self, sock, state):
-        word, (memfd, fill), _, _ = socket.recv_fds(sock, 4, 2)
+    def fill(self, sock, state):
+        """All but the word that the next process waits for."""
+        _, (memfd, fill), _, _ = socket.recv_fds(sock, 4, 2)
         os.pwrite(memfd, state, 0)
         fcntl.fcntl(memfd, fcntl.F_ADD_SEALS, 15)
         with socket.socket(fileno=fill) as pack:
             for fd in self.given.fds:
                 socket.send_fds(pack, [b"\0"], [fd])
         os.close(memfd)
+
+    def give(self, sock, state):
+        self.fill(sock, state)
         socket.send_fds(sock, [struct.pack("=I", READY)], self.given.listeners)
         word = sock.recv(4)
         if word and struct.unpack("=I", word)[0] == TAKEN:
@@ -347,6 +351,30 @@ class Last:
                 return None
             time.sleep(0.002)
         raise Failed("it neither serves nor ends")
+
+
+class Impatient(Last):
+    """It goes on by the time the next process has restored everything."""
+
+    def give(self, sock, state):
+        self.fill(sock, state)
+        socket.send_fds(sock, [struct.pack("=II", READY, REFUSED)],
+                        self.given.listeners)
+
+
+def a_late_process_does_not_take_over():
+    """The process that runs has waited long enough, and goes on."""
+    with relay.Daemon("--http", "none") as daemon:
+        s = relay.Session(daemon)
+        s.packets(2)
+        given = Next(daemon)
+        given.ask()
+        equal(Impatient(daemon, given).offer(given.state), 1, "its status")
+        check("the running relay goes on" in daemon.log_text(),
+              daemon.log_text())
+        given.close()
+        s.packets(2)
+        s.finish()
 
 
 def with_sum(state):
