@@ -440,8 +440,12 @@ handover_end(struct handover *h)
 	take_over_destroy(h->server);
 	h->server = NULL;
 	handoff_close(&h->to);
-	if (h->old >= 0)
-		close(h->old);
+	if (h->old < 0) {
+		drop(h);
+		return;
+	}
+	/* It goes on. What was read shares its locks with it, so nothing is
+	 * dropped but by the end of this process. */
+	close(h->old);
 	h->old = -1;
-	drop(h);
 }

@@ -377,6 +377,39 @@ def a_late_process_does_not_take_over():
         s.finish()
 
 
+def is_locked(path):
+    """Has a relay claimed the directory?"""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+
+
+def a_take_over_that_fails_unlocks_nothing():
+    """It finds damage late, but has given up the session before that."""
+    with relay.Daemon("--http", "none", workers=1) as daemon, \
+            viewer.bystanders(daemon) as good:
+        s = good.session
+        s.packets(2)
+        good.read()
+        given = Next(daemon)
+        given.ask()
+        last = Last(daemon, given)
+        body, end = len(given.state) - HEAD_LEN, len(given.state) * 9 // 10
+        for part in range(40):
+            state = bytearray(given.state)
+            state[HEAD_LEN + body * part // 50] ^= 0xff
+            equal(last.offer(with_sum(bytes(state[:end]))), 1,
+                  f"status of {part}")
+            check(is_locked(daemon.out / s.path), f"{part} has unlocked it")
+        given.close()
+        good.step()
+
+
 def with_sum(state):
     """With the checksum that its bytes have."""
     head = list(struct.unpack(HEAD, state[:HEAD_LEN]))
