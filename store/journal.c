@@ -94,11 +94,14 @@ remove_journal(struct journal *j)
 	errno = saved;
 }
 
-/* Is all synced that was closed? There are no more rounds for it. */
+/* Is all synced that was closed, or is still open at the end? There are no more
+ * rounds for it. */
 static bool
 is_settled(struct journal *j)
 {
-	if (j->leaving != 0 && syncfs(j->base_fd) != 0) {
+	const bool has_open = j->config.syncer != NULL && j->n_files > 0;
+
+	if ((j->leaving != 0 || has_open) && syncfs(j->base_fd) != 0) {
 		log_errno(LOG_ERROR, "--sync: the files closed last may be "
 				     "incomplete after a power cut");
 		j->n_doubtful++;
@@ -109,9 +112,17 @@ is_settled(struct journal *j)
 void
 journal_leave(struct journal *j)
 {
-	if (j->fd >= 0 && is_settled(j) &&
-	    unlinkat(j->base_fd, j->name, 0) != 0)
+	if (j->fd < 0)
+		return;
+	if (is_settled(j)) {
+		if (unlinkat(j->base_fd, j->name, 0) == 0)
+			return;
 		log_errno(LOG_WARN, "journal %s: cannot remove it", j->name);
+	}
+	for (uint32_t n = 1; n < j->n_fresh; n++)
+		if (j->slots[n].kind == JOURNAL_FILE)
+			__atomic_store_n(&j->slots[n].file.length, UINT64_MAX,
+			    __ATOMIC_RELEASE);
 }
 
 void

@@ -94,9 +94,11 @@ void journal_destroy(struct journal *j);
 /* From now on, unless nothing is synced: entries of closed files stay until
  * journal_destroy(), which syncs the file system first. */
 void journal_end(struct journal *j);
-/* Another process goes on with the files: sync those that were closed, and
- * remove the journal's file; as in journal_destroy() it stays if that fails. J
- * is not used any more. */
+/* Another process may go on with the files: sync them with a syncer, and remove
+ * the journal's file. As in journal_destroy() it stays if that fails, but then
+ * only says what is synced: in this boot no file is cut, as the next process
+ * writes it or nobody, and it may have more than was counted. J is not used any
+ * more. */
 void journal_leave(struct journal *j);
 /* Has somebody removed the journal's file? */
 bool journal_is_gone(const struct journal *j);

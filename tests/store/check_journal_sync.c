@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -14,6 +16,7 @@
 #include "store/dir.h"
 #include "store/journal_format.h"
 #include "store/journal.h"
+#include "store/recovery.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 #include "tests/store/test_store.h"
@@ -157,24 +160,61 @@ TEST(a_round_that_failed_is_not_made_good_by_the_next)
 	relpath_free(path);
 }
 
-/* A restart: files that were closed last wait for a round that never comes. */
-TEST(a_journal_is_left_when_its_closed_files_are_synced)
+/* A restart: files that were written last wait for a round that never comes.
+ * Rows: closed or open, synced or not. */
+TEST_ROWS(a_journal_is_left_when_its_files_are_synced, 4)
 {
+	const bool is_open = _i / 2 == 1;
+	const unsigned kept = (unsigned)_i % 2;
 	struct relpath *path = path_of("h/s");
 	struct journal_root root = { .path = path };
+	struct journal *j = begin(NS_PER_S * 3600);
 	struct journal_file a;
+	uint64_t n;
 
-	for (unsigned i = 0; i <= 1; i++) {
-		struct journal *j = begin(NS_PER_S * 3600);
-
-		add(j, &root, &a, 1);
-		journal_set_length(j, &a, 100);
+	add(j, &root, &a, 1);
+	journal_set_length(j, &a, 100);
+	if (!is_open)
 		journal_remove_file(j, &a);
-		publish(&fails, i);
-		journal_leave(j);
-		ck_assert_uint_eq(journals(), i);
-		end(j);
-	}
+	publish(&fails, kept);
+	n = published(&n_rounds);
+	journal_leave(j);
+	ck_assert_uint_eq(published(&n_rounds), n + 1);
+	ck_assert_uint_eq(journals(), kept);
+	if (is_open)
+		journal_remove_file(j, &a);
+	end(j);
+	relpath_free(path);
+}
+
+/* Its recovery may come when it writes them already. */
+TEST(a_journal_that_stays_cuts_no_file_of_the_next_process)
+{
+	struct relpath *path;
+	struct dir_id id;
+	struct journal_root root = { 0 };
+	struct journal *j = begin(NS_PER_S * 3600);
+	struct journal_file a;
+	int fd;
+
+	root.path = path = path_of("h/s");
+	ck_assert_int_eq(dir_create(test_store.base, "h"), OK);
+	ck_assert_int_eq(dir_create(test_store.base, "h/s"), OK);
+	scratch_write("h/s/a", "complete");
+	fd = open(scratch_path("h/s/a"), O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(dir_identify(&id, fd), OK);
+	close(fd);
+	journal_add_file(j, &a, &root, &id, false);
+	journal_set_length(j, &a, strlen("complete"));
+	publish(&fails, 1);
+	journal_leave(j);
+	scratch_write("h/s/a", "complete, and more");
+	flock(j->fd, LOCK_UN); /* as if the process had ended */
+	ck_assert_uint_eq(recovery_run(test_store.base, NULL), 0);
+	ck_assert_uint_eq(journals(), 0);
+	ck_assert_str_eq(scratch_read("h/s/a"), "complete, and more");
+	journal_remove_file(j, &a);
+	end(j);
 	relpath_free(path);
 }
 
