@@ -350,6 +350,32 @@ def a_state_that_kills_is_dropped():
             daemon.wait_log("taken over from the process before: 0 sessions")
 
 
+def what_is_acknowledged_outlives_the_next_process():
+    """It is killed once it serves, before it has written anything: what waited
+    for a record or behind a gap is lost, as after any crash, and no more."""
+    with Store() as store, \
+            relay.Daemon(env={"NOTIFY_SOCKET": store.path}) as daemon:
+        s = relay.Session(daemon)
+        s.packets(3)
+        s.wait_written()
+        s.data.packet(s.stream, 3, b"w" * 4096)
+        s.control.index(s.stream, 4, 4096)
+        s.control.metadata(s.meta, b"meta", 4092)
+        time.sleep(0.1)
+        daemon.stop()
+        equal((s.dir / "ch_0").stat().st_size, 4 * 4096, "its file")
+        store.start(daemon)
+        daemon.wait_log("taken over from the process before: 1 sessions")
+        relay.wait_until("it stays kept", lambda: not store.kept)
+        daemon.kill()
+        store.start(daemon)
+        daemon.recovered()
+        equal((s.dir / "ch_0").read_bytes(), s.written, "data")
+        equal([r[:2] for r in relay.records(s.dir / "index/ch_0.idx")],
+              [(at, 4096) for at in s.offsets], "records")
+        equal((s.dir / "metadata").read_bytes(), b"meta" + bytes(4092), "it")
+
+
 def _unknown(store):
     """The state becomes one of a later version."""
     at, fd = next((i, fd) for i, (name, fd) in enumerate(store.kept)
