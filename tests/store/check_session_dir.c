@@ -13,6 +13,7 @@
 
 #include "common/log.h"
 #include "common/relpath.h"
+#include "common/state.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 #include "tests/store/test_store.h"
@@ -392,4 +393,120 @@ TEST(without_locks_a_session_gets_a_new_directory)
 	expect("h/snapshot", SNAPSHOT, "h/snapshot");
 	session_dir_put(first);
 	has_no_locks = false;
+}
+
+/* The directory that the first LENGTH bytes of O have. NULL: *ST says why. */
+static struct session_dir *
+move_to(struct store *next, const struct state_out *o, size_t length,
+    enum status *st)
+{
+	struct session_dir *d = NULL;
+	struct state_in in;
+
+	*st = test_store_read_state(&in, o, buf_data(&o->buf), length);
+	if (*st != OK)
+		return NULL;
+	*st = session_dir_get_state(&d, &in, next);
+	if (*st == OK && reader_done(&in.r) != OK)
+		*st = E_MALFORMED;
+	state_in_free(&in);
+	return d;
+}
+
+/* Rows: of one session, or shared by snapshots; viewers have a folder in it or
+ * not. */
+TEST_ROWS(the_next_process_has_the_claim, 4)
+{
+	const uint64_t sharers = _i % 2 == 1 ? SNAPSHOT : 0;
+	struct session_dir *old = claim("h/s", sharers), *d;
+	struct store *store = test_store.store, *next;
+	struct folder_base *base;
+	struct state_out o = { 0 };
+	enum status st;
+
+	make_folders("h/s/snapshot-1");
+	if (_i >= 2)
+		ck_assert_int_eq(session_dir_share(old, &base), OK);
+	session_dir_put_state(&o, old);
+	next = test_store_next();
+	d = move_to(next, &o, buf_len(&o.buf), &st);
+	ck_assert_int_eq(st, OK);
+	state_out_free(&o);
+	ck_assert_str_eq(d->path->s, "h/s");
+	ck_assert_str_eq(d->wanted->s, "h/s");
+	ck_assert_uint_eq(d->sharers, sharers);
+	ck_assert_int_eq(d->base != NULL, _i >= 2);
+	/* The process before ends, without a word if it shares the lock. */
+	if (_i < 2)
+		session_dir_put(old);
+	test_store.store = next;
+	ck_assert(session_dir_is_foreign(test_store.base, "h/s"));
+	expect("h/s", 0, "h/s-1");
+	expect("h/s", SNAPSHOT, sharers != 0 ? "h/s" : "h/s-1");
+	session_dir_put(d);
+	test_store.store = store;
+	test_store_end_next(next);
+	if (_i >= 2)
+		session_dir_put(old);
+	ck_assert(!session_dir_is_foreign(test_store.base, "h/s"));
+}
+
+TEST(what_was_made_again_moves_with_the_removed_one)
+{
+	struct session_dir *again = claim("h/s", 0), *old, *d, *renewed;
+	struct state_out o = { 0 };
+	struct store *next = test_store_next();
+	enum status st;
+
+	old = session_dir_get(again);
+	scratch_remove("h/s");
+	ck_assert_int_eq(session_dir_renew(&again), OK);
+	session_dir_put_state(&o, old);
+	d = move_to(next, &o, buf_len(&o.buf), &st);
+	ck_assert_int_eq(st, OK);
+	state_out_free(&o);
+	session_dir_put(old);
+	session_dir_put(again);
+	renewed = session_dir_get(d);
+	ck_assert_int_eq(session_dir_renew(&renewed), OK);
+	ck_assert_ptr_eq(renewed, d->next);
+	ck_assert_str_eq(renewed->path->s, "h/s");
+	session_dir_put(renewed);
+	session_dir_put(d);
+	test_store_end_next(next);
+}
+
+/* Each byte is changed once, and the state ends before each. */
+TEST(damaged_states_are_refused_or_harmless)
+{
+	static const uint8_t masks[] = { 0x01, 0x80, 0xff };
+	struct session_dir *old = claim("h/s", SNAPSHOT), *d;
+	struct state_out o = { 0 };
+	unsigned n_read = 0;
+	struct store *next;
+	uint8_t *bytes;
+	enum status st;
+	size_t n;
+
+	unit_capture_stderr();
+	session_dir_put_state(&o, old);
+	n = buf_len(&o.buf);
+	bytes = o.buf.mem + o.buf.start;
+	for (size_t i = 0; i < n; i++) {
+		next = test_store_next();
+		ck_assert_ptr_null(move_to(next, &o, i, &st));
+		ck_assert_int_eq(st, E_MALFORMED);
+		for (size_t k = 0; k < ARRAY_LEN(masks); k++) {
+			bytes[i] ^= masks[k];
+			d = move_to(next, &o, n, &st);
+			bytes[i] ^= masks[k];
+			n_read += d != NULL;
+			session_dir_put(d);
+		}
+		test_store_end_next(next);
+	}
+	ck_assert_uint_gt(n_read, 10);
+	ck_assert_uint_lt(n_read, 3 * (unsigned)n);
+	state_out_free(&o);
+	session_dir_put(old);
 }

@@ -111,8 +111,6 @@ one_stream_end(void)
 static void
 drop(void)
 {
-	struct dir_registry *registry = test_store.store->config.registry;
-
 	drop_held();
 	tracefile_leave(one_stream.tf);
 	packet_log_put(one_stream.log);
@@ -125,8 +123,7 @@ drop(void)
 	}
 	session_dir_put(test_store.dir);
 	ck_assert_uint_eq(test_store.store->n_open, 0);
-	store_destroy(test_store.store);
-	dir_registry_destroy(registry);
+	test_store_end_next(test_store.store);
 }
 
 /* Packets of all processes are counted in one account. */
@@ -197,31 +194,22 @@ one_stream_get_state(struct state_in *in)
 static void
 begin_next(void)
 {
-	struct store_config config = test_store.store->config;
-
-	config.registry = new_registry();
-	test_store.store = NULL;
+	test_store.store = test_store_next();
 	test_store.dir = NULL;
 	test_store.chunk = NULL;
 	test_store.family = NULL;
 	one_stream.tf = NULL;
 	one_stream.log = NULL;
 	one_stream.held = NULL;
-	MUST(store_create(&test_store.store, &config) == OK);
 }
 
 /* P, of N bytes, is what O has, or like it. */
 static enum status
 read_state(const struct state_out *o, const uint8_t *p, size_t n)
 {
-	int *fds = calloc(o->n_fds + 1, sizeof(*fds));
 	struct state_in in;
-	enum status st;
+	enum status st = test_store_read_state(&in, o, p, n);
 
-	MUST(fds != NULL && !state_out_is_bad(o));
-	for (uint32_t i = 0; i < o->n_fds; i++)
-		fds[i] = fcntl(o->fds[i], F_DUPFD_CLOEXEC, 0);
-	st = state_in_init(&in, p, n, fds, o->n_fds, o->n_objects);
 	if (st != OK)
 		return st;
 	st = one_stream_get_state(&in);

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/relpath.h"
+#include "store/dir_registry.h"
 #include "tests/lib/one_registry.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
@@ -133,6 +134,38 @@ test_store_packet(uint64_t seq, uint8_t fill, uint32_t size, uint32_t padding,
 	p->rec.packet_size = 8 * packet_length(p);
 	p->rec.packet_seq_num = seq;
 	return p;
+}
+
+struct store *
+test_store_next(void)
+{
+	struct store_config config = test_store.store->config;
+	struct store *s;
+
+	MUST(dir_registry_create(&config.registry) == OK);
+	MUST(store_create(&s, &config) == OK);
+	return s;
+}
+
+void
+test_store_end_next(struct store *take_s)
+{
+	struct dir_registry *registry = take_s->config.registry;
+
+	store_destroy(take_s);
+	dir_registry_destroy(registry);
+}
+
+enum status
+test_store_read_state(
+    struct state_in *in, const struct state_out *o, const uint8_t *p, size_t n)
+{
+	int *fds = calloc(o->n_fds + 1, sizeof(*fds));
+
+	MUST(fds != NULL && !state_out_is_bad(o));
+	for (uint32_t i = 0; i < o->n_fds; i++)
+		fds[i] = fcntl(o->fds[i], F_DUPFD_CLOEXEC, 0);
+	return state_in_init(in, p, n, fds, o->n_fds, o->n_objects);
 }
 
 long

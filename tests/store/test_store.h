@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/state.h"
 #include "store/chunk.h"
 #include "store/packet.h"
 #include "store/session_dir.h"
@@ -46,6 +47,14 @@ struct chunk_family *test_store_family(
 /* A whole packet of SIZE bytes of value FILL. */
 struct packet *test_store_packet(uint64_t seq, uint8_t fill, uint32_t size,
     uint32_t padding, bool has_record);
+
+/* The store of a process that has nothing yet, with a registry of its own. */
+struct store *test_store_next(void);
+void test_store_end_next(struct store *take_s);
+/* Read the N bytes at P, those of O or like them, with copies of the
+ * descriptors of O. */
+enum status test_store_read_state(struct state_in *in,
+    const struct state_out *o, const uint8_t *p, size_t n) MUST_CHECK;
 
 /* Bytes of a file in the scratch directory; -1: there is none. */
 long test_store_size(const char *name);
