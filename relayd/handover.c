@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <urcu.h>
@@ -77,18 +78,28 @@ handover_init(struct handover *h)
 	handoff_init(&h->to);
 }
 
-/* A socket that listens on the port that U wants, of KIND. */
+/* A socket that listens on the port that U wants. One at another address is
+ * closed, as it would be in the way. */
 static void
 take_listener(struct handover *h, struct listen_url *u, uint16_t port)
 {
 	for (unsigned i = 0; i < h->from.n_listeners; i++) {
-		if (h->from.listeners[i] < 0 || u->has_socket ||
-		    listen_url_port(h->from.listeners[i]) != port ||
+		const int fd = h->from.listeners[i];
+
+		if (fd < 0 || u->has_socket || listen_url_port(fd) != port ||
 		    (u->port != 0 && u->port != port))
 			continue;
-		u->has_socket = true;
-		u->socket_fd = h->from.listeners[i];
 		h->from.listeners[i] = -1;
+		u->has_socket = listen_url_is_host(u, fd);
+		if (u->has_socket) {
+			u->socket_fd = fd;
+			continue;
+		}
+		/* The service manager still has it; a relay that runs uses it.
+		 */
+		if (h->old < 0)
+			(void)shutdown(fd, SHUT_RDWR);
+		close(fd);
 	}
 }
 

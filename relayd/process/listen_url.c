@@ -148,3 +148,34 @@ listen_url_port(int fd)
 		return 0;
 	return ntohs(a.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
 }
+
+static bool
+is_same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) ==
+	       0;
+}
+
+bool
+listen_url_is_host(const struct listen_url *u, int fd)
+{
+	struct sockaddr_storage bound = { 0 };
+	socklen_t len = sizeof(bound);
+	struct addrinfo *found;
+	bool is = false;
+
+	if (getsockname(fd, (struct sockaddr *)&bound, &len) != 0 ||
+	    listen_url_find(u, SOCK_STREAM, &found) != 0)
+		return true;
+	for (const struct addrinfo *a = found; a != NULL; a = a->ai_next)
+		is |= is_same_host(a->ai_addr, (struct sockaddr *)&bound);
+	freeaddrinfo(found);
+	return is;
+}

@@ -47,5 +47,8 @@ int listen_url_find(
     const struct listen_url *u, int type, struct addrinfo **found) MUST_CHECK;
 /* The port of the bound socket FD, host order; 0: none. */
 uint16_t listen_url_port(int fd);
+/* Is the socket FD bound to an address of U's host? Also if that cannot be
+ * resolved. */
+bool listen_url_is_host(const struct listen_url *u, int fd);
 
 #endif

@@ -376,6 +376,31 @@ def what_is_acknowledged_outlives_the_next_process():
         equal((s.dir / "metadata").read_bytes(), b"meta" + bytes(4092), "it")
 
 
+def listens(port):
+    """The addresses at which something listens on this port."""
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        found = [line.split() for line in f.read().splitlines()[1:]]
+    return [socket.inet_ntoa(bytes.fromhex(at[:8])[::-1])
+            for _, at, _, state, *_ in found
+            if state == "0A" and int(at[9:], 16) == port]
+
+
+def another_address_is_bound_anew():
+    """The settings of the next process count, and sessions go on."""
+    with Store() as store, \
+            relay.Daemon(env={"NOTIFY_SOCKET": store.path}) as daemon:
+        s = relay.Session(daemon)
+        s.packets(1)
+        for address in "127.0.0.2", "0.0.0.0", "127.0.0.1":
+            daemon.stop()
+            daemon.command[daemon.command.index("-C") + 1] = \
+                f"tcp://{address}:{daemon.control_port}"
+            store.start(daemon)
+            equal(listens(daemon.control_port), [address], "control")
+            s.packets(1)
+        s.finish()
+
+
 def _unknown(store):
     """The state becomes one of a later version."""
     at, fd = next((i, fd) for i, (name, fd) in enumerate(store.kept)
