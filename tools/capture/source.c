@@ -75,31 +75,45 @@ copy_error(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
 }
 
 /* libtrace compiles a filter with its first packet: try it with an empty one.
- * Not the filter that is used: libtrace 4 copies what is compiled, and frees it
- * with each copy. */
+ */
 static enum status
-try_filter(const struct source_config *config, char why[SOURCE_WHY_MAX])
+try_filter(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
 {
 	static const uint8_t nothing[64];
-	libtrace_filter_t *filter = trace_create_filter(config->filter);
 	libtrace_packet_t *p = trace_create_packet();
 	enum status st = OK;
 
-	if (filter == NULL || p == NULL) {
-		if (filter != NULL)
-			trace_destroy_filter(filter);
-		if (p != NULL)
-			trace_destroy_packet(p);
+	if (p == NULL)
 		return E_NOMEM;
-	}
 	trace_construct_packet(p, TRACE_TYPE_ETH, nothing, sizeof(nothing));
-	if (trace_apply_filter(filter, p) < 0) {
+	if (trace_apply_filter(s->filter, p) < 0) {
 		snprintf(why, SOURCE_WHY_MAX, "%s: invalid filter \"%s\"",
 		    config->uri, config->filter);
 		st = E_REFUSED;
 	}
 	trace_destroy_packet(p);
-	trace_destroy_filter(filter);
+	return st;
+}
+
+/* A filter that is valid. libtrace 3 uses what was compiled for the try;
+ * libtrace 4 copies it, and frees it with each copy, so it gets another. */
+static enum status
+make_filter(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	enum status st;
+
+	s->filter = trace_create_filter(config->filter);
+	if (s->filter == NULL)
+		return E_NOMEM;
+	st = try_filter(s, config, why);
+#ifdef HAVE_LIBTRACE_PARALLEL
+	trace_destroy_filter(s->filter);
+	s->filter = trace_create_filter(config->filter);
+	if (s->filter == NULL)
+		return E_NOMEM;
+#endif
 	return st;
 }
 
@@ -111,12 +125,9 @@ configure(struct source *s, const struct source_config *config,
 	enum status st;
 
 	if (config->filter != NULL) {
-		st = try_filter(config, why);
+		st = make_filter(s, config, why);
 		if (st != OK)
 			return st;
-		s->filter = trace_create_filter(config->filter);
-		if (s->filter == NULL)
-			return E_NOMEM;
 		if (s->is_live &&
 		    trace_config(s->trace, TRACE_OPTION_FILTER, s->filter) != 0)
 			goto fail;
