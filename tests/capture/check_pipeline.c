@@ -158,7 +158,7 @@ put_packet(struct sink *sink, unsigned stream, struct batch *b)
 	ck_assert_uint_ge(b->discarded, f->discarded[stream]);
 	f->ends[stream] = b->end_ns;
 	f->discarded[stream] = b->discarded;
-	sink_count(sink, b);
+	sink_count(sink, b->packets, b->n, b->used);
 	batch_done(b);
 	return look(f);
 }

@@ -40,7 +40,7 @@ struct capture {
 	uint8_t key[ANON_KEY_LEN];
 	char hostname[HOST_NAME_MAX + 1];
 	int signals;		 /* eventfd: readable after a signal */
-	bool is_stopping;	 /* by a signal */
+	bool is_stopping;	 /* before end_by */
 	uint64_t end_by;	 /* clock_now_ns(), then */
 	uint64_t over_at;	 /* --duration; UINT64_MAX: none */
 	uint64_t end_hanging_at; /* UINT64_MAX: not yet stopped */
@@ -128,6 +128,15 @@ stop(struct capture *c)
 		pipeline_stop(c->pipeline);
 }
 
+/* End, whatever the relay or a FIFO does. */
+static void
+end_soon(struct capture *c)
+{
+	c->is_stopping = true;
+	c->end_by = clock_now_ns() + CAPTURE_END_MS * NS_PER_MS;
+	stop(c);
+}
+
 /* Also called while waiting. */
 static void
 check_signals(struct capture *c)
@@ -144,9 +153,27 @@ check_signals(struct capture *c)
 	is_asked = 0;
 	if (!is_ending || c->is_stopping)
 		return;
-	c->is_stopping = true;
-	c->end_by = clock_now_ns() + CAPTURE_END_MS * NS_PER_MS;
-	stop(c);
+	end_soon(c);
+}
+
+/* Also called while waiting. */
+static void
+check_timers(struct capture *c)
+{
+	struct pipeline_stats stats;
+
+	if (clock_now_ns() >= c->over_at) {
+		c->over_at = UINT64_MAX;
+		/* The relay may not come back. */
+		if (c->options->retry)
+			end_soon(c);
+		else
+			stop(c);
+	}
+	if (c->options->stats && c->pipeline != NULL) {
+		stats = pipeline_stats(c->pipeline);
+		console_line(&c->console, &stats, c->sink);
+	}
 }
 
 static bool
@@ -155,6 +182,7 @@ may_wait(void *capture)
 	struct capture *c = capture;
 
 	check_signals(c);
+	check_timers(c);
 	return !c->is_stopping || clock_now_ns() < c->end_by;
 }
 
@@ -202,6 +230,7 @@ open_sink(struct capture *c)
 		.session_name = o->session != NULL ? o->session : "capture",
 		.live_timer_us = o->live ? (uint32_t)(o->flush_ns / 1000) : 0,
 		.udp = o->udp,
+		.retry = o->retry,
 	};
 	const struct sink_dir_config dir = { .path = o->output,
 		.rotate_bytes = o->rotate_bytes,
@@ -312,15 +341,9 @@ wait_for_work(struct capture *c)
 static void
 run_cycle(struct capture *c)
 {
-	const uint64_t now = clock_now_ns();
-	struct pipeline_stats stats;
-
 	check_signals(c);
-	if (now >= c->over_at) {
-		c->over_at = UINT64_MAX;
-		stop(c);
-	}
-	if (now >= c->end_hanging_at) {
+	check_timers(c);
+	if (clock_now_ns() >= c->end_hanging_at) {
 		c->end_hanging_at = UINT64_MAX - 1; /* once */
 		pipeline_end_hanging(c->pipeline);
 	}
@@ -330,10 +353,6 @@ run_cycle(struct capture *c)
 		(void)!pipeline_deliver(c->pipeline, NULL);
 	if (c->failed == OK && c->sink->ops->work != NULL)
 		fail_by_sink(c, c->sink->ops->work(c->sink));
-	if (c->options->stats) {
-		stats = pipeline_stats(c->pipeline);
-		console_line(&c->console, &stats, c->sink);
-	}
 }
 
 static void
@@ -342,8 +361,8 @@ run(struct capture *c)
 	const struct capture_options *o = c->options;
 
 	console_begin(&c->console);
-	c->over_at = o->duration_ns > 0 ? clock_now_ns() + o->duration_ns
-					: UINT64_MAX;
+	if (o->duration_ns > 0)
+		c->over_at = clock_now_ns() + o->duration_ns;
 	while (!pipeline_is_done(c->pipeline) &&
 	       (!c->is_stopping || clock_now_ns() < c->end_by)) {
 		wait_for_work(c);
@@ -398,7 +417,10 @@ int
 capture_run(const struct capture_options *o)
 {
 	struct capture c = {
-		.options = o, .signals = -1, .end_hanging_at = UINT64_MAX
+		.options = o,
+		.signals = -1,
+		.over_at = UINT64_MAX,
+		.end_hanging_at = UINT64_MAX,
 	};
 	int status = 1;
 

@@ -89,6 +89,14 @@ print_left_out(const struct sink *sink)
 		    sink->left_out);
 }
 
+/* What is in no other counter: it was read, and the output failed before it had
+ * it, or had it for certain. */
+static uint64_t
+lost(const struct pipeline_stats *s, const struct sink *sink)
+{
+	return s->received - s->dropped_local - sink->written - sink->left_out;
+}
+
 void
 console_summary(const struct console *c, const struct pipeline_stats *s,
     const struct sink *sink)
@@ -111,6 +119,11 @@ console_summary(const struct console *c, const struct pipeline_stats *s,
 		    "anonymised: their bytes were left out\n",
 		    s->withheld);
 	print_left_out(sink);
+	if (lost(s, sink) > 0)
+		fprintf(out_of(sink),
+		    "%" PRIu64 " packets were lost: they were received, and "
+		    "not written before the output failed or ended\n",
+		    lost(s, sink));
 }
 
 void
@@ -120,15 +133,15 @@ console_json(const struct console *c, const struct pipeline_stats *s,
 	fprintf(out_of(sink),
 	    "{\"received\": %" PRIu64 ", \"dropped_kernel\": %" PRIu64
 	    ", \"dropped_local\": %" PRIu64 ", \"written\": %" PRIu64
-	    ", \"left_out\": %" PRIu64 ", \"withheld\": %" PRIu64
-	    ", \"clamped\": %" PRIu64 ", \"captured_bytes\": %" PRIu64
-	    ", \"events\": %" PRIu64 ", \"ctf_packets\": %" PRIu64
-	    ", \"written_bytes\": %" PRIu64
+	    ", \"left_out\": %" PRIu64 ", \"lost\": %" PRIu64
+	    ", \"withheld\": %" PRIu64 ", \"clamped\": %" PRIu64
+	    ", \"captured_bytes\": %" PRIu64 ", \"events\": %" PRIu64
+	    ", \"ctf_packets\": %" PRIu64 ", \"written_bytes\": %" PRIu64
 	    ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    s->received, s->dropped_kernel, s->dropped_local, sink->written,
-	    sink->left_out, s->withheld, s->clamped, s->bytes, sink->events,
-	    sink->ctf_packets, sink->bytes, seconds_since(c->begin_ns),
-	    clock_cpu_s());
+	    sink->left_out, lost(s, sink), s->withheld, s->clamped, s->bytes,
+	    sink->events, sink->ctf_packets, sink->bytes,
+	    seconds_since(c->begin_ns), clock_cpu_s());
 }
 
 void

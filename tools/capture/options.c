@@ -90,7 +90,8 @@ take_words(struct capture_options *o, char **words, int n)
 static enum status
 check_output(struct capture_options *o, uint64_t given)
 {
-	static const unsigned of_relay[] = { OPT_LIVE, OPT_UDP, OPT_SESSION };
+	static const unsigned of_relay[] = { OPT_LIVE, OPT_UDP, OPT_RETRY,
+		OPT_SESSION };
 	static const unsigned of_output[] = { OPT_ROTATE_SIZE,
 		OPT_ROTATE_TIME };
 	static const unsigned of_write[] = { OPT_COMPRESS };

@@ -42,7 +42,7 @@ struct capture_options {
 	/* One of these three. */
 	const char *relay, *output, *write;
 	struct url url; /* of relay */
-	bool udp, live;
+	bool udp, live, retry;
 	const char *session;
 	const char *hostname; /* NULL: this host's */
 	uint64_t flush_ns;

@@ -31,6 +31,8 @@ OPTION(UDP, 0, "udp", NULL, FLAG(udp),
     "send packets as datagrams; the relay must be tracepulse-relayd")
 OPTION(LIVE, 0, "live", NULL, FLAG(live),
     "send a live session, to which viewers may attach")
+OPTION(RETRY, 0, "retry", NULL, FLAG(retry),
+    "try again while there is no relay; another session then goes on")
 OPTION(SESSION, 0, "session", "NAME", TEXT(session),
     "name of the session [capture]")
 OPTION(HOSTNAME, 0, "hostname", "NAME", TEXT(hostname),

@@ -472,9 +472,10 @@ pipeline_stats(const struct pipeline *p)
 	for (unsigned i = 0; i < p->n_readers; i++) {
 		const struct source_reader *r = &p->readers[i];
 
+		/* A packet is counted as received last. */
+		s.dropped_local += published(&r->dropped_local);
 		s.received += published(&r->received);
 		s.dropped_kernel += published(&r->dropped_kernel);
-		s.dropped_local += published(&r->dropped_local);
 		s.withheld += published(&r->withheld);
 		s.clamped += published(&r->clamped);
 		s.bytes += published(&r->bytes);

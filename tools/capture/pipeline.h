@@ -59,7 +59,8 @@ struct pipeline_config {
 };
 
 struct pipeline_stats {
-	uint64_t received;	 /* read from the sources */
+	uint64_t received;	 /* read from the sources, also if dropped
+				    then by this program */
 	uint64_t dropped_kernel; /* dropped by the kernel */
 	uint64_t dropped_local;	 /* dropped without a free batch */
 	uint64_t withheld;	 /* not understood: their bytes were left out */

@@ -14,8 +14,8 @@
 #include "tools/capture/source.h"
 
 struct ctf_packet
-sink_header(
-    const struct sink *sink, unsigned stream, struct batch *b, uint64_t seq)
+sink_header(const struct sink *sink, unsigned stream, struct batch *b,
+    uint64_t seq, uint64_t lost)
 {
 	const struct ctf_packet packet = {
 		.instance = stream,
@@ -24,7 +24,7 @@ sink_header(
 		.content_size = b->used,
 		.packet_size = b->used,
 		.packet_seq_num = seq,
-		.events_discarded = b->discarded,
+		.events_discarded = b->discarded + lost,
 		.cpu_id = b->worker,
 		.input = b->input,
 	};
@@ -51,12 +51,12 @@ sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
 }
 
 void
-sink_count(struct sink *sink, const struct batch *b)
+sink_count(struct sink *sink, uint32_t packets, uint32_t n, uint32_t used)
 {
 	sink->ctf_packets++;
-	sink->events += b->n;
-	sink->written += b->packets;
-	sink->bytes += b->used;
+	sink->events += n;
+	sink->written += packets;
+	sink->bytes += used;
 }
 
 enum status

@@ -60,15 +60,15 @@ struct sink {
 	    left_out; /* packets whose link type the output does not support */
 };
 
-/* Fill the header of a packet, which has number SEQ in its stream. Returns its
- * contents. */
-struct ctf_packet sink_header(
-    const struct sink *sink, unsigned stream, struct batch *b, uint64_t seq);
+/* Fill the header of a packet, which has number SEQ in its stream, where LOST
+ * packets of the network were lost after the pipeline. Returns its contents. */
+struct ctf_packet sink_header(const struct sink *sink, unsigned stream,
+    struct batch *b, uint64_t seq, uint64_t lost);
 /* Note a failure, with printf's words. Returns ST. */
 enum status sink_fail(struct sink *sink, enum status st, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
-/* Count a packet that was delivered. */
-void sink_count(struct sink *sink, const struct batch *b);
+/* Count a CTF packet that was delivered, as its batch has these. */
+void sink_count(struct sink *sink, uint32_t packets, uint32_t n, uint32_t used);
 /* Complete the output. It is a failure if no packet could be written because
  * of their link types. */
 enum status sink_finish(struct sink *sink) MUST_CHECK;
@@ -102,6 +102,9 @@ struct sink_relay_config {
 	const char *session_name; /* borrowed */
 	uint32_t live_timer_us;	  /* 0: not live */
 	bool udp;
+	/* A relay that is not there, or is lost, is tried again: a session of
+	 * the same name goes on. Meanwhile packets wait in the pipeline. */
+	bool retry;
 };
 enum status sink_relay_create(struct sink **out,
     const struct sink_config *config, const struct sink_relay_config *relay,

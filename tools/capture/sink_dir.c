@@ -140,7 +140,7 @@ append_packet(struct sink_dir *d, unsigned stream, const struct batch *b)
 		f->at += b->used;
 		f->seq++;
 		d->bytes += b->used;
-		sink_count(&d->sink, b);
+		sink_count(&d->sink, b->packets, b->n, b->used);
 		return OK;
 	}
 	error = errno;
@@ -158,7 +158,7 @@ put_packet(struct sink *sink, unsigned stream, struct batch *b)
 	enum status st = rotate_if_due(d, b->used);
 
 	if (st == OK) {
-		(void)sink_header(sink, stream, b, d->streams[stream].seq);
+		(void)sink_header(sink, stream, b, d->streams[stream].seq, 0);
 		st = append_packet(d, stream, b);
 	}
 	batch_done(b);

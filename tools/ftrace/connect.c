@@ -10,20 +10,17 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "tools/client/retry.h"
 #include "tools/ftrace/command.h"
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/streams.h"
 #include "tools/ftrace/token.h"
 
-/* The pause before the broker is tried again; it doubles each time. */
-#define RETRY_FIRST_S 1
-#define RETRY_LAST_S 30
-
 struct agent_end {
 	struct agent_end_config config;
-	struct event *retry; /* ends the pause */
-	unsigned pause_s;
+	struct event *again; /* ends the pause before the broker is tried */
+	struct retry retry;
 	struct streams streams;
 	struct resp_finder finder;
 	struct message_resp resp; /* of the agent; cpus 0: not known yet */
@@ -119,9 +116,7 @@ retry_later(struct agent_end *a)
 	end_session(a);
 	link_destroy(a->streams.link);
 	a->streams.link = NULL;
-	command_loop_set_timer(a->retry, a->pause_s * NS_PER_S);
-	a->pause_s = a->pause_s * 2 < RETRY_LAST_S ? a->pause_s * 2
-						   : RETRY_LAST_S;
+	command_loop_set_timer(a->again, retry_pause(&a->retry));
 }
 
 static void
@@ -132,7 +127,7 @@ on_line(void *arg, char *line)
 	if (strcmp(line, "ok") == 0) {
 		log_notice(
 		    "guest=%s: registered with the broker", a->config.name);
-		a->pause_s = RETRY_FIRST_S;
+		retry_reset(&a->retry);
 		return;
 	}
 	log_error("guest=%s: refused by the broker: %s", a->config.name,
@@ -202,13 +197,12 @@ agent_end_create(struct agent_end **out, const struct agent_end_config *config)
 	if (a == NULL)
 		return E_NOMEM;
 	a->config = *config;
-	a->pause_s = RETRY_FIRST_S;
 	a->streams = (struct streams){ .loop = config->loop,
 		.over = on_over,
 		.sent = on_control,
 		.arg = a };
-	a->retry = evtimer_new(config->loop->base, on_retry, a);
-	if (a->retry == NULL) {
+	a->again = evtimer_new(config->loop->base, on_retry, a);
+	if (a->again == NULL) {
 		agent_end_destroy(a);
 		return E_NOMEM;
 	}
@@ -224,8 +218,8 @@ agent_end_destroy(struct agent_end *a)
 		return;
 	end_session(a);
 	link_destroy(a->streams.link);
-	if (a->retry != NULL)
-		event_free(a->retry);
+	if (a->again != NULL)
+		event_free(a->again);
 	free(a);
 }
 
