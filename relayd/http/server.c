@@ -28,6 +28,7 @@
 #include "common/list.h"
 #include "common/log.h"
 #include "common/reader.h"
+#include "relayd/http/gzip.h"
 #include "relayd/net/peer_name.h"
 #include "relayd/process/options.h"
 #include "relayd/stats/stats.h"
@@ -77,6 +78,8 @@ host_is_ours(const char *host, const struct sockaddr *local,
 }
 
 #define CHECK_NS (250 * NS_PER_MS)
+/* A smaller answer fits into one segment as it is. */
+#define GZIP_FROM 1400
 /* At most so many bytes after a request are read. */
 #define INPUT_MAX (16 * 1024)
 
@@ -326,17 +329,16 @@ add_headers(struct evhttp_request *r, const char *type)
 	header(r, "X-Content-Type-Options", "nosniff");
 	header(r, "Referrer-Policy", "no-referrer");
 	header(r, "Cache-Control", "no-store");
+	header(r, "Vary", "Accept-Encoding");
 	header(r, "Connection", "close");
 }
 
-void
-server_answer(struct evhttp_request *r, int code, const char *type,
-    const void *body, size_t n)
+static void
+send_body(struct evhttp_request *r, int code, const void *body, size_t n)
 {
 	struct evbuffer *out = evbuffer_new();
 	char length[24];
 
-	add_headers(r, type);
 	snprintf(length, sizeof(length), "%zu", n);
 	header(r, "Content-Length", length);
 	if (out != NULL && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
@@ -344,6 +346,26 @@ server_answer(struct evhttp_request *r, int code, const char *type,
 	evhttp_send_reply(r, code, NULL, out);
 	if (out != NULL)
 		evbuffer_free(out);
+}
+
+void
+server_answer(struct evhttp_request *r, int code, const char *type,
+    const void *body, size_t n)
+{
+	struct buf packed = { 0 };
+
+	add_headers(r, type);
+	if (n >= GZIP_FROM &&
+	    gzip_is_accepted(evhttp_find_header(
+		evhttp_request_get_input_headers(r), "Accept-Encoding")))
+		gzip_add(&packed, body, n);
+	if (buf_len(&packed) == 0) {
+		send_body(r, code, body, n);
+	} else {
+		header(r, "Content-Encoding", "gzip");
+		send_body(r, code, buf_data(&packed), buf_len(&packed));
+	}
+	buf_free(&packed);
 }
 
 void

@@ -50,7 +50,8 @@ enum status server_create(struct server **out, struct event_base *base,
  * fine. */
 void server_destroy(struct server *s);
 
-/* Answer R with N bytes at BODY. R must not be used afterwards. */
+/* Answer R with N bytes at BODY, as gzip if that is worth it and the client
+ * accepts it. R must not be used afterwards. */
 void server_answer(struct evhttp_request *r, int code, const char *type,
     const void *body, size_t n);
 void server_answer_text(struct evhttp_request *r, int code, const char *text);

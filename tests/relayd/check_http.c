@@ -12,6 +12,7 @@
 
 #include "common/account.h"
 #include "common/clock.h"
+#include "relayd/http/gzip.h"
 #include "relayd/http/recent.h"
 #include "relayd/http/view.h"
 #include "relayd/http/server.h"
@@ -78,6 +79,31 @@ TEST(an_address_of_version_6_stands_in_brackets)
 	ck_assert(host_is_ours("[::1]:80", (struct sockaddr *)&a, &none));
 	ck_assert(!host_is_ours("::1", (struct sockaddr *)&a, &none));
 	ck_assert(!host_is_ours("[::2]", (struct sockaddr *)&a, &none));
+}
+
+static const struct {
+	const char *accept;
+	bool is;
+} codings[] = {
+	{ NULL, false },
+	{ "", false },
+	{ "gzip", true },
+	{ "identity", false },
+	{ "deflate, GZip;q=1.0, *;q=0.5", true },
+	{ "gzip;q=0", false },
+	{ " gzip ; q=0.000 , *", false },
+	{ "br\t,\tx-gzip ;q=0.001", true },
+	{ "*", true },
+	{ "*;q=0", false },
+	{ "*;q=0, gzip", true },
+	{ "gzipped, gzi", false },
+	{ "gzip;q=", true },
+	{ ",,;,=;q=0,", false },
+};
+
+TEST_ROWS(gzip_is_for_those_who_accept_it, ARRAY_LEN(codings))
+{
+	ck_assert(gzip_is_accepted(codings[_i].accept) == codings[_i].is);
 }
 
 static const struct {

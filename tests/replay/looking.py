@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The HTTP interface: it shows what happened, clients do not disturb peers,
 and bad clients get a clear answer."""
+import gzip
 import http.client
+import itertools
 import json
 import os
 import re
@@ -146,6 +148,34 @@ def paths():
         for query in ("limit=0", "limit=1001", "limit=x", "after=-1",
                       "state=x", "host=" + "h" * 300):
             equal(get(daemon, "/api/v1/sessions?" + query)[0], 400, query)
+
+
+def gzipped():
+    """Long answers are sent as gzip to those who accept it, and are the
+    same."""
+    with relay.Daemon() as daemon:
+        for path in ("/", "/metrics", "/api/v1/status"):
+            status, headers, plain = get(daemon, path)
+            equal(status, 200, path)
+            equal(headers["Content-Encoding"], None, "not asked for")
+            for method in ("GET", "HEAD"):
+                status, headers, body = get(
+                    daemon, path, method=method,
+                    headers={"Accept-Encoding": "gzip, deflate"})
+                equal(status, 200, path)
+                equal(headers["Vary"], "Accept-Encoding", path)
+                equal(headers["Content-Encoding"], "gzip", path)
+                if method == "GET":
+                    equal(int(headers["Content-Length"]), len(body), path)
+                    check(len(body) < len(plain) / 2, f"{path}: {len(body)}")
+                    body = gzip.decompress(body)
+                    if path == "/":
+                        equal(body, plain, path)
+                    else:
+                        check(len(body) > len(plain) * 0.9, path)
+        status, headers, body = get(daemon, "/healthz",
+                                    headers={"Accept-Encoding": "gzip"})
+        equal((headers["Content-Encoding"], body), (None, b"ok\n"), "short")
 
 
 def figures():
@@ -381,12 +411,15 @@ def costs():
         for i, c in enumerate(all_of):
             c.create_session(name=f"session-{i}", host="some.example",
                              uuid=(i + 1).to_bytes(2, "big") * 8)
-        for path in ("/metrics", "/api/v1/sessions?limit=1000", "/"):
+        for path, coding in itertools.product(
+                ("/metrics", "/api/v1/sessions?limit=1000", "/"),
+                ("identity", "gzip")):
             began = http_cpu(daemon)
             for _ in range(often):
-                equal(get(daemon, path)[0], 200, path)
+                equal(get(daemon, path,
+                          headers={"Accept-Encoding": coding})[0], 200, path)
             took = (http_cpu(daemon) - began) / often * 1000
-            print(f"{path}: {took:.2f} ms of CPU")
+            print(f"{path}, {coding}: {took:.2f} ms of CPU")
             check(took < most, f"{path}: {took:.2f} ms of CPU, {most} at most")
         for c in all_of:
             c.close()
