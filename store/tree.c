@@ -36,6 +36,8 @@ struct tree {
 	bool has_failed; /* a file could not be removed */
 	bool (*may_go)(void *arg, int fd);
 	void *may_go_arg;
+	tree_see *see;
+	void *see_arg;
 	struct folder_content content; /* of dirs[next] */
 	char **dirs; /* paths below the root; the first is "" */
 	size_t n_dirs, cap, next;
@@ -91,6 +93,13 @@ tree_guard(struct tree *t, bool (*may_go)(void *arg, int fd), void *arg)
 {
 	t->may_go = may_go;
 	t->may_go_arg = arg;
+}
+
+void
+tree_watch(struct tree *t, tree_see *see, void *arg)
+{
+	t->see = see;
+	t->see_arg = arg;
 }
 
 void
@@ -190,10 +199,12 @@ is_of_trace(const struct tree *t, const char *name, const struct stat *sb)
 static void
 visit_file(struct tree *t, const char *name, const struct stat *sb)
 {
-	if (t->removes && !is_of_trace(t, name, sb)) {
+	if ((t->removes || t->see != NULL) && !is_of_trace(t, name, sb)) {
 		t->found.n_foreign++;
 		return;
 	}
+	if (t->see != NULL)
+		t->see(t->see_arg, t->dirs[t->next], name, sb);
 	/* After a failure the rest stays: the next try recognizes the files of
 	 * the trace by it. */
 	t->has_failed = t->has_failed ||

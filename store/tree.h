@@ -18,6 +18,8 @@
 #include "common/compiler.h"
 #include "common/status.h"
 
+struct stat;
+
 /* Directories of one tree; further ones are left. */
 #define TREE_DIRS_MAX 1000000
 
@@ -29,6 +31,11 @@ enum status tree_create(struct tree **out, int root, bool removes) MUST_CHECK;
 /* Call MAY_GO for each directory below the root, open as FD, before its files
  * are read. False: it is in use, and the tree ends there. */
 void tree_guard(struct tree *t, bool (*may_go)(void *arg, int fd), void *arg);
+/* Call SEE for each file of the trace, in the directory DIR, a path below the
+ * root. */
+typedef void tree_see(
+    void *arg, const char *dir, const char *name, const struct stat *sb);
+void tree_watch(struct tree *t, tree_see *see, void *arg);
 void tree_destroy(struct tree *t); /* NULL is fine */
 
 /* Process about N more names. True: all is done, or a directory is in use. */
