@@ -130,6 +130,7 @@ static void
 copy_settings(struct http_settings *to, const struct options *o)
 {
 	to->metrics_per_session = o->metrics_per_session;
+	to->has_download = o->http_download;
 	to->hosts = o->http_hosts;
 }
 

@@ -15,6 +15,7 @@
 #include "relayd/process/options.h"
 
 #define SESSIONS_PATH "/api/v1/sessions/"
+#define STORED_PATH "/api/v1/stored/"
 
 static void
 serve_health(struct http *h, struct evhttp_request *r)
@@ -184,6 +185,8 @@ serve_path(struct http_face *f, struct evhttp_request *r, const char *path)
 		p->serve(f->http, r);
 	else if (strcmp(path, "/api/v1/events") == 0)
 		serve_events(f, r);
+	else if (strncmp(path, STORED_PATH, strlen(STORED_PATH)) == 0)
+		download_serve(f, r, path + strlen(STORED_PATH));
 	else if (strncmp(path, SESSIONS_PATH, strlen(SESSIONS_PATH)) == 0)
 		session_serve(f->http, r, path + strlen(SESSIONS_PATH));
 	else

@@ -40,6 +40,7 @@
 #define QUESTION_RETENTION THREADS_MAX
 #define QUESTION_THREADS (THREADS_MAX + 1)
 
+struct download;
 struct event;
 struct evhttp_request;
 struct evkeyvalq;
@@ -54,7 +55,7 @@ struct http_face {
 
 /* What a reload may change; the HTTP thread has a copy. */
 struct http_settings {
-	bool metrics_per_session;
+	bool metrics_per_session, has_download;
 	struct http_hosts hosts;
 };
 
@@ -113,6 +114,7 @@ struct question {
 	 * small one does not wait for others. */
 	bool is_stored, is_small;
 	struct stored_info *stored;
+	struct download *download; /* that asks; borrowed */
 };
 
 /* http_questions.c */
@@ -155,6 +157,10 @@ void keep_serve(struct http *h, struct evhttp_request *r);
 void stored_take_summary(struct http *h, struct stored_info *take_i);
 /* Once a second: ask for what the view shows of it. */
 void stored_tick(struct http *h);
+
+/* http_download.c */
+void download_serve(
+    struct http_face *f, struct evhttp_request *r, const char *path);
 
 /* http_sessions.c */
 void sessions_serve(struct http *h, struct evhttp_request *r);

@@ -2,6 +2,8 @@
 /* Stored traces, and orders about them, by the retention thread. */
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,11 @@
 static void
 write_item(struct buf *b, const struct stored_item *i, bool is_deleted)
 {
+	char id[40];
+
 	json_open(b, NULL, '{');
+	snprintf(id, sizeof(id), "%" PRIx64 "-%" PRIx64, i->ino, i->born);
+	json_add_string(b, "id", id);
 	json_add_string(b, "path", i->path);
 	json_add_string(b, "session", i->session);
 	json_add_string(b, "host", i->host);
@@ -42,9 +48,10 @@ write_items(struct buf *b, const char *name, const struct stored_info *i,
 }
 
 static void
-write_list(struct buf *b, const struct stored_info *i)
+write_list(struct buf *b, const struct stored_info *i, bool has_download)
 {
 	json_open(b, NULL, '{');
+	json_add_bool(b, "downloads", has_download);
 	write_items(b, "stored", i, false);
 	if (i->has_more)
 		json_add_number(b, "next",
@@ -96,7 +103,7 @@ answer_stored(struct http *h, struct question *q)
 		    "the change cannot be written to the state directory");
 	else {
 		if (i->kind == STORED_LIST)
-			write_list(&b, i);
+			write_list(&b, i, h->settings.has_download);
 		else if (i->kind == STORED_VACUUM)
 			write_vacuum(&b, i);
 		else

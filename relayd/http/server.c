@@ -16,6 +16,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,8 +89,10 @@ struct http_client {
 	struct server *server;
 	struct bufferevent *bev; /* a reference */
 	uint64_t deadline_ns;
-	struct evhttp_request *events; /* of a listener to events */
-	size_t unsent; /* of a listener, when it was last checked */
+	/* What has no end that is known: events or parts. NULL: neither. */
+	struct evhttp_request *stream;
+	struct server_parts parts; /* unless it is events */
+	bool has_read;		   /* of that, since it was last checked */
 	bool is_shut;
 };
 
@@ -100,7 +103,7 @@ struct server {
 	struct evconnlistener *listener;
 	struct event *check;
 	struct list clients; /* struct http_client, oldest first */
-	unsigned n_clients, n_listeners;
+	unsigned n_clients, n_listeners, n_parts;
 	struct account unsent; /* bytes, of all clients */
 	bool is_full;	       /* the listener is disabled */
 	uint64_t last_log;
@@ -162,6 +165,7 @@ on_output(
 
 	account_add(&s->unsent, change->n_added);
 	account_sub(&s->unsent, change->n_deleted);
+	c->has_read |= change->n_deleted > 0;
 	if (change->n_added > 0 && !c->is_shut)
 		account_close_largest(
 		    &s->unsent, &s->clients, &unread, &c->node, 0);
@@ -204,15 +208,13 @@ forget_freed(struct server *s)
 	}
 }
 
-/* Move the deadline of a listener that reads, or has nothing to read. */
+/* Move the deadline of a stream that is read, or has nothing to read. */
 static void
-watch_listener(struct http_client *c, uint64_t now)
+watch_stream(struct http_client *c, uint64_t now)
 {
-	const size_t unsent = unsent_of(c);
-
-	if (unsent == 0 || unsent < c->unsent)
+	if (c->has_read || unsent_of(c) == 0)
 		c->deadline_ns = now + SERVER_REQUEST_NS;
-	c->unsent = unsent;
+	c->has_read = false;
 }
 
 static void
@@ -235,8 +237,8 @@ on_check(evutil_socket_t fd, short what, void *arg)
 	forget_freed(s);
 	list_for_each (n, tmp, &s->clients) {
 		c = list_entry(n, struct http_client, node);
-		if (c->events != NULL)
-			watch_listener(c, now);
+		if (c->stream != NULL)
+			watch_stream(c, now);
 		if (now >= c->deadline_ns && !c->is_shut) {
 			stats_refused(PORT_HTTP, REFUSAL_stalled);
 			shut(c);
@@ -249,14 +251,14 @@ on_check(evutil_socket_t fd, short what, void *arg)
 	check_later(s);
 }
 
-/* Shut the oldest client that is not a listener. */
+/* Shut the oldest client, but none with a stream. */
 static void
 shut_oldest(struct server *s)
 {
 	struct http_client *c;
 
 	list_each (c, &s->clients, struct http_client, node) {
-		if (!c->is_shut && c->events == NULL && !is_freed(c)) {
+		if (!c->is_shut && c->stream == NULL && !is_freed(c)) {
 			shut(c);
 			return;
 		}
@@ -334,13 +336,20 @@ add_headers(struct evhttp_request *r, const char *type)
 }
 
 static void
+add_length(struct evhttp_request *r, uint64_t n)
+{
+	char length[24];
+
+	snprintf(length, sizeof(length), "%" PRIu64, n);
+	header(r, "Content-Length", length);
+}
+
+static void
 send_body(struct evhttp_request *r, int code, const void *body, size_t n)
 {
 	struct evbuffer *out = evbuffer_new();
-	char length[24];
 
-	snprintf(length, sizeof(length), "%zu", n);
-	header(r, "Content-Length", length);
+	add_length(r, n);
 	if (out != NULL && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
 		(void)evbuffer_add(out, body, n);
 	evhttp_send_reply(r, code, NULL, out);
@@ -441,18 +450,58 @@ on_request(struct evhttp_request *r, void *arg)
 	}
 }
 
+/* C has no stream any more. */
+static void
+end_stream(struct http_client *c)
+{
+	c->stream = NULL;
+	if (c->parts.type == NULL)
+		c->server->n_listeners--;
+	else
+		c->server->n_parts--;
+}
+
 static void
 on_closed(struct evhttp_connection *evcon, void *arg)
 {
 	struct http_client *c = arg;
-	struct evhttp_request *r = c->events;
+	struct evhttp_request *r = c->stream;
 
-	c->events = NULL;
-	c->server->n_listeners--;
+	end_stream(c);
+	if (c->parts.type != NULL)
+		c->parts.gone(c->parts.arg);
 	/* When the connection failed, the request is ours to free; when evhttp
 	 * ends, it frees its requests. */
 	if (evhttp_request_get_connection(r) == NULL)
 		evhttp_send_reply_end(r);
+}
+
+static void
+begin_stream(
+    struct http_client *c, struct evhttp_request *r, int code, const char *type)
+{
+	c->stream = r;
+	evhttp_connection_set_closecb(
+	    evhttp_request_get_connection(r), on_closed, c);
+	add_headers(r, type);
+	evhttp_send_reply_start(r, code, NULL);
+	bufferevent_set_timeouts(c->bev, NULL, NULL);
+}
+
+static void
+refuse_stream(struct evhttp_request *r, const char *text)
+{
+	header(r, "Retry-After", "10");
+	server_answer_text(r, 503, text);
+}
+
+static void
+on_sent(struct evhttp_connection *evcon, void *arg)
+{
+	struct http_client *c = arg;
+
+	if (c->stream != NULL && c->parts.type != NULL && !c->is_shut)
+		c->parts.sent(c->parts.arg);
 }
 
 static void
@@ -461,7 +510,7 @@ send_chunk(struct http_client *c, const void *p, size_t n)
 	struct evbuffer *out = c->is_shut ? NULL : evbuffer_new();
 
 	if (out != NULL && evbuffer_add(out, p, n) == 0)
-		evhttp_send_reply_chunk(c->events, out);
+		evhttp_send_reply_chunk_with_cb(c->stream, out, on_sent, c);
 	if (out != NULL)
 		evbuffer_free(out);
 }
@@ -474,18 +523,11 @@ server_begin_events(
 
 	if (c == NULL || s->n_listeners >= SERVER_LISTENERS_MAX ||
 	    s->n_listeners >= s->config.max_clients / 2) {
-		header(r, "Retry-After", "10");
-		server_answer_text(
-		    r, 503, "too many clients follow events; try again");
+		refuse_stream(r, "too many clients follow events; try again");
 		return;
 	}
-	c->events = r;
 	s->n_listeners++;
-	evhttp_connection_set_closecb(
-	    evhttp_request_get_connection(r), on_closed, c);
-	add_headers(r, "text/event-stream");
-	evhttp_send_reply_start(r, 200, NULL);
-	bufferevent_set_timeouts(c->bev, NULL, NULL);
+	begin_stream(c, r, 200, "text/event-stream");
 	send_chunk(c, p, n);
 }
 
@@ -499,11 +541,63 @@ server_send_events(struct server *s, const void *p, size_t n)
 		return;
 	list_for_each (node, tmp, &s->clients) {
 		c = list_entry(node, struct http_client, node);
-		if (c->events != NULL)
+		if (c->stream != NULL && c->parts.type == NULL)
 			send_chunk(c, p, n);
 	}
 	/* The rule of on_output() spares the only client that has much. */
 	account_close_largest(&s->unsent, &s->clients, &unread, NULL, 0);
+}
+
+bool
+server_begin_parts(struct server *s, struct evhttp_request *r, int code,
+    const struct server_parts *p)
+{
+	struct http_client *c = client_of(s, r);
+
+	if (c == NULL || s->n_parts >= SERVER_PARTS_MAX) {
+		refuse_stream(r, "too many downloads; try again");
+		return false;
+	}
+	if (p->size != SERVER_SIZE_UNKNOWN)
+		add_length(r, p->size);
+	if (evhttp_request_get_command(r) == EVHTTP_REQ_HEAD) {
+		add_headers(r, p->type);
+		evhttp_send_reply(r, code, NULL, NULL);
+		return false;
+	}
+	s->n_parts++;
+	c->parts = *p;
+	begin_stream(c, r, code, p->type);
+	return true;
+}
+
+void
+server_add_part(
+    struct server *s, struct evhttp_request *r, const void *p, size_t n)
+{
+	send_chunk(client_of(s, r), p, n);
+}
+
+void
+server_end_parts(struct server *s, struct evhttp_request *r)
+{
+	struct http_client *c = client_of(s, r);
+
+	evhttp_connection_set_closecb(
+	    evhttp_request_get_connection(r), NULL, NULL);
+	end_stream(c);
+	evhttp_send_reply_end(r);
+}
+
+void
+server_cut_parts(struct server *s, struct evhttp_request *r)
+{
+	struct evhttp_connection *evcon = evhttp_request_get_connection(r);
+	struct http_client *c = client_of(s, r);
+
+	evhttp_connection_set_closecb(evcon, NULL, NULL);
+	end_stream(c);
+	evhttp_connection_free(evcon);
 }
 
 static enum status

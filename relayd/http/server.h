@@ -19,6 +19,9 @@
 #define SERVER_CLIENTS_MAX 64
 /* Of these, at most so many may follow events. */
 #define SERVER_LISTENERS_MAX 32
+/* And so many may get answers in parts: a trace is read at the speed of the
+ * disk, however many read it. */
+#define SERVER_PARTS_MAX 4
 /* From the connection to the last byte of the answer. */
 #define SERVER_REQUEST_NS (10 * NS_PER_S)
 #define SERVER_HEADERS_MAX 8192
@@ -66,6 +69,34 @@ void server_begin_events(
     struct server *s, struct evhttp_request *r, const void *p, size_t n);
 /* Send N bytes at P to all listeners. S may be NULL. */
 void server_send_events(struct server *s, const void *p, size_t n);
+
+/* An answer in parts. */
+struct server_parts {
+	const char *type;
+	/* Of all parts; SERVER_SIZE_UNKNOWN: an HTTP/1.0 client does not notice
+	 * when they are cut. */
+	uint64_t size;
+	/* What was added is sent: add more, or end. */
+	void (*sent)(void *arg);
+	/* The client has left, or does not read (SERVER_REQUEST_NS), or S is
+	 * destroyed: add no more. */
+	void (*gone)(void *arg);
+	void *arg;
+};
+#define SERVER_SIZE_UNKNOWN UINT64_MAX
+
+/* Begin to answer R with CODE. False: R was answered, as too many answers in
+ * parts are being sent, the client has left, or it only asked for the head. */
+bool server_begin_parts(struct server *s, struct evhttp_request *r, int code,
+    const struct server_parts *p) MUST_CHECK;
+/* N is not 0. */
+void server_add_part(
+    struct server *s, struct evhttp_request *r, const void *p, size_t n);
+/* All was sent: R must not be used afterwards. */
+void server_end_parts(struct server *s, struct evhttp_request *r);
+/* The answer cannot be completed: the client sees that bytes, or the last chunk
+ * (RFC 9112, 7.1), are missing. R must not be used afterwards. */
+void server_cut_parts(struct server *s, struct evhttp_request *r);
 
 /*
  * The host that a request names (RFC 9112, 3.2) must be known: another site can

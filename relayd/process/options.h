@@ -113,7 +113,7 @@ struct options {
 	char
 	    http_path[SOCKET_PATH_SIZE]; /* Unix socket, absolute; empty: TCP */
 	struct http_hosts http_hosts;
-	bool metrics_per_session;
+	bool metrics_per_session, http_download;
 	bool has_udp, has_udp_port; /* UDP is on; it has its own port */
 	uint16_t udp_port;	    /* host order, if has_udp_port */
 	char output[PATH_MAX];	    /* absolute */

@@ -33,6 +33,9 @@ OPTION(HTTP, 0, "http", "URL",
 OPTION(HTTP_HOST, 0, "http-host", "NAME",
     TRUSTED(RELOADED(http_hosts, SETTING(http_host))),
     "also accept NAME as the Host of HTTP requests; up to 16 times")
+OPTION(HTTP_DOWNLOAD, 0, "http-download", "BOOL",
+    TRUSTED(RELOADED(http_download, FLAG(http_download))),
+    "let HTTP clients download finished traces [no]")
 OPTION(METRICS_PER_SESSION, 0, "metrics-per-session", NULL,
     RELOADED(metrics_per_session, FLAG(metrics_per_session)),
     "add metrics of up to 200 sessions, labelled with host and name")

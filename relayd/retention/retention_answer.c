@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "relayd/retention/retention_internal.h"
+#include "store/archive.h"
+
+/* Names that are read of a trace before other requests have a turn. */
+#define LIST_STEP 200
 
 static const char *const kinds[] = {
 	[STORED_SESSION] = "session",
@@ -20,6 +24,8 @@ retention_fill_item(const struct entry *e, struct stored_item *to)
 		.host = (char *)(uintptr_t)e->host,
 		.kind = kinds[e->kind],
 		.number = e->number,
+		.ino = e->ino,
+		.born = e->born,
 		.began_ns = e->began_ns,
 		.ended_ns = e->is_ended ? e->ended_ns : 0,
 		.bytes = table_bytes_of(e),
@@ -169,6 +175,40 @@ run_dry(struct retention *r, struct stored_info *i)
 	i->is_done = true;
 }
 
+/* An archive of the trace. */
+static enum status
+open_archive(struct retention *r, struct stored_info *i)
+{
+	const struct entry *e = table_find_id(&r->table, i->ino, i->born);
+	enum status st;
+	int fd;
+
+	if (e == NULL || is_removing(r, e))
+		return E_NOENT;
+	if (!e->is_ended)
+		return E_BUSY;
+	st = retention_open(r, e, &fd);
+	if (st == OK)
+		st = archive_create(&i->archive, fd, e->path);
+	i->drop = archive_destroy;
+	i->path = strdup(e->path);
+	return st == OK && i->path == NULL ? E_NOMEM : st;
+}
+
+static enum status
+read_some(struct retention *r, struct stored_info *i)
+{
+	enum status st = i->archive == NULL ? open_archive(r, i) : OK;
+
+	if (st == OK && !archive_is_listed(i->archive))
+		st = archive_list(i->archive, LIST_STEP);
+	if (st != OK)
+		return st;
+	i->size = archive_size(i->archive);
+	i->tag = archive_tag(i->archive);
+	return archive_read(i->archive, i->at, i->n, &i->data);
+}
+
 void
 retention_ask(struct retention *r, struct stored_info *take_i)
 {
@@ -199,6 +239,10 @@ retention_ask(struct retention *r, struct stored_info *take_i)
 		i->next = r->waiting;
 		r->waiting = i;
 		r->next_tick_ns = 0;
+		return;
+	case STORED_READ:
+		i->st = read_some(r, i);
+		r->answer(i);
 		return;
 	}
 	answer(r, i);

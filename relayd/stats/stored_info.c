@@ -33,6 +33,9 @@ stored_info_destroy(struct stored_info *i)
 	free(i->items);
 	free(i->path);
 	free(i->reply);
+	if (i->archive != NULL)
+		i->drop(i->archive);
+	buf_free(&i->data);
 	free(i);
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/compiler.h"
 #include "common/status.h"
 #include "relayd/stats/info.h"
@@ -33,8 +34,9 @@ struct retention_limits {
 
 struct stored_item {
 	char *path, *session, *host;
-	const char *kind; /* constant */
-	uint64_t number;  /* for "after" */
+	const char *kind;   /* constant */
+	uint64_t number;    /* for "after" */
+	uint64_t ino, born; /* identify it, also after a restart */
 	uint64_t began_ns, ended_ns;
 	uint64_t bytes;
 	bool is_kept, is_active, is_unreadable;
@@ -54,8 +56,10 @@ enum stored_request {
 	STORED_LIST,	/* those after a number, in their order */
 	STORED_KEEP,	/* keep the one at a path, or no longer */
 	STORED_VACUUM,	/* apply the limits now */
+	STORED_READ,	/* a part of one that is finished, as a tar file */
 };
 
+struct archive;
 struct loop;
 struct message;
 
@@ -73,8 +77,18 @@ struct stored_info {
 	bool keeps;	/* KEEP */
 	bool is_dry;	/* VACUUM: nothing is deleted */
 	uint64_t until_ns; /* VACUUM: answer by then */
+	/* READ: which one. The same question asks for all its parts: the thread
+	 * keeps what it has open in ARCHIVE, which DROP frees. N bytes from AT
+	 * on; 0 at first, when the size is not known. */
+	uint64_t ino, born;
+	struct archive *archive;
+	void (*drop)(struct archive *a);
+	uint64_t at;
+	size_t n;
 	/* The answer. E_NOENT: nothing is noted at that path; E_IO: the note
-	 * could not be written; E_REFUSED: there are no notes; E_NOMEM. */
+	 * could not be written; E_REFUSED: there are no notes; E_NOMEM. READ:
+	 * E_NOENT: it has gone, or is going; E_BUSY: it is not finished;
+	 * E_LATER: ask again; E_LIMIT: too many files; E_IO. */
 	enum status st;
 	struct stored_figures figures;
 	struct stored_item *items;
@@ -82,6 +96,10 @@ struct stored_info {
 	bool has_more;
 	bool is_done;		/* VACUUM: nothing more is to be deleted */
 	uint64_t deleted_bytes; /* VACUUM */
+	struct buf data;	/* READ */
+	/* READ, once it was OK: of the whole tar file; TAG is another one when
+	 * a file is. PATH is set, too. */
+	uint64_t size, tag;
 };
 
 struct stored_info *stored_info_create(void);

@@ -91,10 +91,15 @@ def a_reload_reaches_threads():
         equal((status_of("new.example"), status_of("localhost")), (403, 200),
               "names before")
         conf.write_text("[relayd]\nmax-viewers-per-session=2\n"
-                        "http-host=new.example\nmetrics-per-session=yes\n")
+                        "http-host=new.example\nmetrics-per-session=yes\n"
+                        "http-download=yes\n")
+        equal(looking.get(daemon, "/api/v1/stored/1-1/trace.tar")[0], 403,
+              "downloads before")
         hang_up(daemon)
         looking.wait_until("the name is ours",
                            lambda: status_of("new.example") == 200)
+        equal(looking.get(daemon, "/api/v1/stored/1-1/trace.tar")[0], 404,
+              "downloads")
         m = looking.metrics(daemon)
         check(any(k.startswith("tracepulse_session_") for k in m),
               "no metrics of sessions")
