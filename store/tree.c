@@ -225,6 +225,7 @@ take_name(struct tree *t, const char *name)
 	    fstatat(t->fd, name, &sb, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
 	take_content(&t->content, name, &sb);
+	t->found.has_losses |= strcmp(name, CHUNK_LOSSES) == 0;
 	if (!S_ISDIR(sb.st_mode)) {
 		visit_file(t, name, &sb);
 		return;

@@ -47,6 +47,7 @@ struct tree_found {
 	uint64_t n_foreign; /* files that were left: not part of a trace */
 	/* A folder of streams has no metadata: its packets cannot be read. */
 	bool is_unreadable;
+	bool has_losses; /* as a file of losses says (store/chunk.h) */
 	/* The directory below the root that the guard keeps; NULL: none. */
 	const char *used;
 	bool is_left; /* something could not be removed, or was not seen */

@@ -33,6 +33,7 @@ write_item(struct buf *b, const struct stored_item *i, bool is_deleted)
 		json_add_string(
 		    b, "state", i->is_active ? "active" : "finished");
 		json_add_bool(b, "unreadable", i->is_unreadable);
+		json_add_bool(b, "losses", i->has_losses);
 	}
 	json_close(b, '}');
 }

@@ -65,9 +65,9 @@ retention_note(struct retention *r, const struct entry *e, const char *path)
 		.began_ns = e->began_ns,
 		.ended_ns = e->is_ended ? e->ended_ns : 0,
 		/* 0: the next start counts it, and so finds out again that it
-		 * is unreadable. */
+		 * is unreadable, or lacks packets. */
 		.bytes = e->is_ended && list_empty(&e->to_count) &&
-				 !e->is_unreadable
+				 !e->is_unreadable && !e->has_losses
 			     ? e->bytes
 			     : 0,
 		.is_kept = e->is_kept,
@@ -328,6 +328,7 @@ bytes_without_chunks(const struct entry *e, uint64_t bytes)
 static void
 note_whether_readable(struct entry *e, const struct tree *count)
 {
+	e->has_losses = tree_found(count)->has_losses;
 	e->is_unreadable = tree_found(count)->is_unreadable;
 	if (e->is_unreadable)
 		log_peer(LOG_WARN,

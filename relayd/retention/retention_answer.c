@@ -32,6 +32,7 @@ retention_fill_item(const struct entry *e, struct stored_item *to)
 		.is_kept = e->is_kept,
 		.is_active = !e->is_ended,
 		.is_unreadable = e->is_unreadable,
+		.has_losses = e->has_losses,
 	};
 }
 

@@ -37,6 +37,7 @@ struct entry {
 	uint64_t seen_end_ns; /* clock_now_ns() then; 0: before this start */
 	bool is_ended, is_kept;
 	bool is_unreadable; /* as its metadata is missing; known if counted */
+	bool has_losses;    /* known if counted */
 	uint64_t mark;	    /* of the last dry run that deletes it */
 	uint64_t retry_ns;  /* it could not be deleted: not before then */
 	unsigned

@@ -39,7 +39,7 @@ struct stored_item {
 	uint64_t ino, born; /* identify it, also after a restart */
 	uint64_t began_ns, ended_ns;
 	uint64_t bytes;
-	bool is_kept, is_active, is_unreadable;
+	bool is_kept, is_active, is_unreadable, has_losses;
 	enum deleted reason; /* of one that was, or would be, deleted */
 };
 

@@ -290,6 +290,13 @@ def stored_traces():
         cut.data.close()
         b.wait("document.querySelector('#stored-rows tr')"
                ".cells[2].innerText === 'Unreadable'")
+        equal(b.evaluate("document.querySelectorAll('#stored-rows a').length"),
+              0, "links without downloads")
+        retention.set_limits(daemon, max_use="600k", http_download="on")
+        b.wait("document.querySelectorAll('#stored-rows a').length === 3")
+        b.evaluate("fetch(document.querySelector('#stored-rows a').href)"
+                   ".then(r => r.blob()).then(b => window.got = b.type)")
+        b.wait("window.got === 'application/gzip'")
         for width in browser.WIDTHS:
             b.size(width)
             is_narrow(width)

@@ -831,6 +831,23 @@ def cut_before_their_metadata():
         equal(sorted(lines()), ["early", "early", "killed"], "lines")
 
 
+def losses_are_listed():
+    """A trace with .loss.jsonl says so, also after a restart."""
+    def lossy():
+        return {e["session"] for e in stored(daemon).values() if e["losses"]}
+
+    with start() as daemon:
+        record(daemon, "good")
+        s = relay.Session(daemon, "bad")
+        s.packets(1)
+        (s.dir / ".loss.jsonl").write_text("{}\n")  # as UDP does it
+        s.finish()
+        wait_until("listed", lambda: lossy() == {"bad"})
+        daemon.kill()
+        daemon.start_again()
+        wait_until("still listed", lambda: lossy() == {"bad"})
+
+
 if __name__ == "__main__":
     sys.exit(relay.main(at_once=4,
                        alone=[a_full_disk, a_bystander_is_not_delayed,
