@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: MIT
 """tracepulse stored, vacuum and keep: with a server that has the relay's interface
 for them, as what it answers can be chosen there; and with the relay."""
+import http.server
+import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 
 sys.dont_write_bytecode = True
 import program
@@ -201,7 +205,99 @@ def with_a_real_relay():
         check("no stored trace" in err, err)
 
 
-CASES = [stored, vacuum, keep, who_may, with_a_real_relay]
+def get():
+    """A trace is downloaded once; what is there of it is not fetched again,
+    and not taken for another trace."""
+    with retention.start(http_download="on") as daemon:
+        url = f"http://127.0.0.1:{daemon.http_port}"
+        top, = retention.finished(daemon, 1, packets=40)
+        where = daemon.top / "got"
+        where.mkdir()
+        tar = where / f"{top.name}.tar"
+        out, _ = run(url, "get", "s0", str(where))
+        check(out.startswith(str(tar)), out)
+        blob = tar.read_bytes()
+        with tarfile.open(tar) as t:
+            names = {m.name for m in t.getmembers()}
+            t.extractall(where, filter="data")
+        equal(names, {str(p.relative_to(daemon.out))
+                      for p in top.rglob("*") if p.is_file()}, "its files")
+        equal((where / top.relative_to(daemon.out) / "ust/uid/0/64-bit/ch_0")
+              .read_bytes(), (top / "ust/uid/0/64-bit/ch_0").read_bytes(),
+              "the packets")
+        _, err = run(url, "get", "s0", str(where), status=1)
+        check("exists already" in err, err)
+        entry, = retention.stored(daemon).values()
+        tag = looking.get(daemon, f"/api/v1/stored/{entry['id']}/trace.tar",
+                          "HEAD")[1]["ETag"].strip('"')
+        for n in (0, 1, 100000, len(blob) - 1, len(blob)):
+            tar.unlink()
+            (where / f"{tar.name}.{tag}.part").write_bytes(b"*" * n)
+            (where / f"{tar.name}.1-2-3.part").write_bytes(b"older")
+            run(url, "get", entry["id"], str(where))
+            check(tar.read_bytes() == b"*" * n + blob[n:], f"from {n} on")
+        tar.unlink()
+        part = where / f"{tar.name}.{tag}.part"
+        part.write_bytes(blob + b"*")
+        _, err = run(url, "get", "s0", str(where), status=1)
+        check(f"{part} is longer" in err, err)
+        _, err = run(url, "get", "s0", "/nowhere", status=1)
+        check("/nowhere" in err and "No such file" in err, err)
+        _, err = run(url, "get", "s7", status=1)
+        check("no stored trace" in err, err)
+        relay.Session(daemon, "open")
+        looking.wait_until("noted", lambda: len(retention.stored(daemon)) == 2)
+        _, err = run(url, "get", "open", str(where), status=1)
+        check("still being recorded" in err, err)
+        retention.set_limits(daemon, http_download="off")
+        looking.wait_until("off", lambda: "downloads are off" in run(
+            url, "get", "s0", str(where), status=1)[1])
+
+
+def get_what_ends_early():
+    """A download that breaks off is no trace, and is continued."""
+    whole = bytes(range(256)) * 1000
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.path.startswith("/api/v1/stored?"):
+                body, code = json.dumps({"next": None, "stored": [
+                    dict(ENTRIES[0], id="1-2")]}).encode(), 200
+                most = len(body)
+            else:
+                text = self.headers["Range"] or "bytes=0-"
+                first, last = text[6:].split("-")
+                code = 206 if self.headers["Range"] else 200
+                body = whole[int(first):int(last or len(whole)) + 1]
+                most = 100000
+            self.send_response(code)
+            self.send_header("ETag", '"1-2-3"')
+            self.send_header("Content-Length", len(body))
+            self.send_header(
+                "Content-Range", f"bytes 0-0/{len(whole)}")
+            self.end_headers()
+            self.wfile.write(body[:most])
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    with tempfile.TemporaryDirectory() as work:
+        tar = pathlib.Path(work) / "web-20261122-100000.tar"
+        for _ in range(2):
+            _, err = run(url, "get", "web", work, status=1)
+            check("not complete; to continue, run" in err, err)
+            check(not tar.exists(), "it looks complete")
+        run(url, "get", "web", work)
+        equal(tar.read_bytes() == whole, True, "in three parts")
+        equal([p.name for p in tar.parent.iterdir()], [tar.name], "files")
+    server.shutdown()
+    server.server_close()
+
+
+CASES = [get, get_what_ends_early, stored, vacuum, keep, who_may, with_a_real_relay]
 
 
 if __name__ == "__main__":

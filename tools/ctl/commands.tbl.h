@@ -27,6 +27,8 @@ COMMAND(vacuum, NULL, HAS(JSON) | HAS(DRY_RUN),
     "delete old traces now, if the limits require it")
 COMMAND(keep, "SESSION", HAS(JSON) | HAS(ALL) | HAS(NO),
     "protect a trace from deletion")
+COMMAND(get, "SESSION [DIR]", 0,
+    "download a finished trace as a tar file")
 COMMAND(check, NULL,
     HAS(STATE) | HAS(LOST_WARNING) | HAS(LOST_CRITICAL) | HAS(DISK_WARNING) | HAS(DISK_CRITICAL),
     "one line for a monitoring system; exit status 0, 1, 2 or 3")

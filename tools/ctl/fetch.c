@@ -5,11 +5,13 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/buf.h"
 #include "tools/ctl/ctl.h"
@@ -37,6 +39,10 @@ struct fetch {
 	bool (*take)(const char *p, size_t n, void *arg);
 	void *take_arg;
 	bool is_taken; /* TAKE returned false */
+	long wanted;   /* status of the answer that goes to TAKE */
+	/* Of the answer to fetch_look(). */
+	char tag[FETCH_TAG_MAX];
+	uint64_t size;
 };
 
 /* Bytes that jansson holds. */
@@ -93,12 +99,30 @@ fetch_error(const struct fetch *f)
 	return f->error;
 }
 
+/* The value of the header NAME, which ends with a colon, in LINE of N bytes;
+ * copied to OUT. */
+static bool
+is_header(const char *line, size_t n, const char *name, char out[128])
+{
+	const size_t len = strlen(name);
+
+	if (n <= len || strncasecmp(line, name, len) != 0)
+		return false;
+	snprintf(out, 128, "%.*s", (int)(n - len), line + len);
+	return true;
+}
+
 static size_t
 on_header(char *p, size_t size, size_t n, void *arg)
 {
 	struct fetch *f = arg;
+	char text[128];
 
 	f->header_bytes += size * n;
+	if (is_header(p, size * n, "ETag:", text))
+		(void)sscanf(text, " \"%63[0-9a-f-]\"", f->tag);
+	if (is_header(p, size * n, "Content-Range:", text))
+		(void)sscanf(text, " bytes 0-0/%" SCNu64, &f->size);
 	if (f->header_bytes <= FETCH_HEADERS_MAX)
 		return size * n;
 	f->is_too_long = true;
@@ -121,7 +145,7 @@ on_body(char *p, size_t size, size_t n, void *arg)
 
 	n *= size;
 	/* The body of an error is text, even if events were requested. */
-	if (f->take != NULL && answer_code(f) == 200) {
+	if (f->take != NULL && answer_code(f) == f->wanted) {
 		f->is_taken = !f->take(p, n, f->take_arg);
 		return f->is_taken ? 0 : n;
 	}
@@ -348,20 +372,20 @@ fetch_refuse(struct fetch *f, const char *member)
 	return E_MALFORMED;
 }
 
-enum status
-fetch_stream(struct fetch *f, const char *path, const char *last_id,
-    bool (*take)(const char *p, size_t n, void *arg), void *arg)
+/* GET of PATH, with the header LINE unless it is NULL, whose body goes to TAKE
+ * if its status is CODE. */
+static enum status
+stream(struct fetch *f, const char *path, const char *line, long wanted,
+    fetch_take *take, void *arg)
 {
 	struct curl_slist *headers = NULL;
-	char line[128];
 	CURLcode code;
 
 	f->take = take;
 	f->take_arg = arg;
-	if (last_id[0] != '\0') {
-		snprintf(line, sizeof(line), "Last-Event-ID: %s", last_id);
+	f->wanted = wanted;
+	if (line != NULL)
 		headers = curl_slist_append(NULL, line);
-	}
 	curl_easy_setopt(f->curl, CURLOPT_HTTPGET, 1L);
 	curl_easy_setopt(f->curl, CURLOPT_TIMEOUT_MS, 0L);
 	curl_easy_setopt(f->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -374,5 +398,53 @@ fetch_stream(struct fetch *f, const char *path, const char *last_id,
 	curl_easy_setopt(f->curl, CURLOPT_LOW_SPEED_TIME, 0L);
 	if (code != CURLE_OK)
 		return failed(f, code);
-	return answer_code(f) == 200 ? OK : refused(f, answer_code(f));
+	return answer_code(f) == wanted ? OK : refused(f, answer_code(f));
+}
+
+enum status
+fetch_stream(struct fetch *f, const char *path, const char *last_id,
+    fetch_take *take, void *arg)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "Last-Event-ID: %s", last_id);
+	return stream(
+	    f, path, last_id[0] == '\0' ? NULL : line, 200, take, arg);
+}
+
+enum status
+fetch_part(struct fetch *f, const char *path, const char *tag, uint64_t from,
+    fetch_take *take, void *arg)
+{
+	char line[FETCH_TAG_MAX + 16], range[32];
+	enum status st;
+
+	snprintf(line, sizeof(line), "If-Range: \"%s\"", tag);
+	snprintf(range, sizeof(range), "%" PRIu64 "-", from);
+	if (from > 0)
+		curl_easy_setopt(f->curl, CURLOPT_RANGE, range);
+	st = stream(f, path, line, from > 0 ? 206 : 200, take, arg);
+	curl_easy_setopt(f->curl, CURLOPT_RANGE, NULL);
+	return st;
+}
+
+/* A byte, because the answer to HEAD would not say what is wrong. */
+enum status
+fetch_look(
+    struct fetch *f, const char *path, char tag[FETCH_TAG_MAX], uint64_t *size)
+{
+	enum status st;
+
+	f->tag[0] = tag[0] = '\0';
+	f->size = 0;
+	curl_easy_setopt(f->curl, CURLOPT_RANGE, "0-0");
+	st = stream(f, path, NULL, 206, NULL, NULL);
+	curl_easy_setopt(f->curl, CURLOPT_RANGE, NULL);
+	if (st != OK)
+		return st;
+	if (f->tag[0] == '\0' || f->size == 0)
+		return fetch_refuse(f, "ETag");
+	snprintf(tag, FETCH_TAG_MAX, "%s", f->tag);
+	*size = f->size;
+	return OK;
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/compiler.h"
 #include "common/status.h"
@@ -55,8 +56,18 @@ enum status fetch_json(
  * (OK), or TAKE returns false (E_LATER). LAST_ID: the header Last-Event-ID;
  * empty: none. Other failures as above.
  */
+typedef bool fetch_take(const char *p, size_t n, void *arg);
 enum status fetch_stream(struct fetch *f, const char *path, const char *last_id,
-    bool (*take)(const char *p, size_t n, void *arg), void *arg) MUST_CHECK;
+    fetch_take *take, void *arg) MUST_CHECK;
+
+/* The size of what is at PATH, and its ETag without quotes: letters a to f,
+ * digits and "-". Failures as above. */
+#define FETCH_TAG_MAX 64
+enum status fetch_look(struct fetch *f, const char *path,
+    char tag[FETCH_TAG_MAX], uint64_t *size) MUST_CHECK;
+/* As fetch_stream(): its bytes FROM on, if it still has that TAG. */
+enum status fetch_part(struct fetch *f, const char *path, const char *tag,
+    uint64_t from, fetch_take *take, void *arg) MUST_CHECK;
 
 /* Free the result of json_dumps(). */
 void fetch_free_text(char *text);

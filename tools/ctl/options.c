@@ -190,6 +190,7 @@ static enum status
 take_words(struct ctl_options *o, char **words, int n)
 {
 	const char *operand = command_rows[o->command].operand;
+	int most;
 
 	if (operand == NULL && n > 1)
 		return option_refuse(
@@ -199,9 +200,12 @@ take_words(struct ctl_options *o, char **words, int n)
 		return option_refuse(&table,
 		    "%s requires a SESSION; see --help",
 		    command_rows[o->command].name);
-	if (n > 2 && o->command != COMMAND_watch)
-		return option_refuse(
-		    &table, "unexpected argument \"%s\"; see --help", words[2]);
+	most = o->command == COMMAND_watch ? n
+	       : o->command == COMMAND_get ? 3
+					   : 2;
+	if (n > most)
+		return option_refuse(&table,
+		    "unexpected argument \"%s\"; see --help", words[most]);
 	o->operands = words + 1;
 	o->n_operands = (size_t)n - 1;
 	return OK;

@@ -210,7 +210,7 @@ command_vacuum(struct ctl *c)
 
 /* The traces that TEXT names, as a new array. */
 static json_t *
-choose_stored(struct json_answer *a, const json_t *all, const char *text)
+choose(struct json_answer *a, const json_t *all, const char *text)
 {
 	const json_t *list = answer_array(a, all, "stored");
 	json_t *chosen = json_array(), *j;
@@ -218,12 +218,49 @@ choose_stored(struct json_answer *a, const json_t *all, const char *text)
 
 	json_array_foreach(list, i, j)
 	{
+		const char *id = json_string_value(json_object_get(j, "id"));
+
 		if (strcmp(text, answer_text(a, j, "path")) == 0 ||
+		    (id != NULL && strcmp(text, id) == 0) ||
 		    ctl_is_called(text, answer_text(a, j, "host"),
 			answer_text(a, j, "session")))
 			(void)json_array_append(chosen, j);
 	}
 	return chosen;
+}
+
+json_t *
+stored_choose(struct ctl *c, const char *text, bool may_be_many)
+{
+	struct json_answer a = { 0 };
+	json_t *all, *chosen;
+	char escaped[1024];
+	size_t n;
+
+	if (load_stored(c, "host", NULL, &all) != OK) {
+		(void)ctl_fail_fetch(c);
+		return NULL;
+	}
+	chosen = choose(&a, all, text);
+	n = json_array_size(chosen);
+	json_decref(all);
+	if (n == 1 || (n > 1 && may_be_many))
+		return chosen;
+	text_escape(escaped, sizeof(escaped), text);
+	if (n == 0)
+		(void)ctl_fail("%s: no stored trace has this name or path "
+			       "(see tracepulse stored)",
+		    escaped);
+	else
+		(void)ctl_fail("%s: %zu stored traces have this name; "
+			       "give the path of one%s",
+		    escaped, n,
+		    c->options.command == COMMAND_keep ? ", or --all" : "");
+	json_array_foreach(chosen, n, all) fprintf(stderr, "  %s\n",
+	    text_escape(
+		escaped, sizeof(escaped), answer_text(&a, all, "path")));
+	json_decref(chosen);
+	return NULL;
 }
 
 /* Keep one trace. Returns the answer; NULL: a message was printed. */
@@ -272,36 +309,15 @@ keep_all(struct ctl *c, const json_t *chosen)
 int
 command_keep(struct ctl *c)
 {
-	const char *text = c->options.operands[0];
-	struct json_answer a = { 0 };
-	json_t *all, *chosen;
-	char escaped[1024];
-	int status;
-	size_t n;
+	json_t *chosen;
+	int status = go_to_admin(c, c->options.timeout_ms);
 
-	status = go_to_admin(c, c->options.timeout_ms);
 	if (status != CTL_OK)
 		return status;
-	if (load_stored(c, "host", NULL, &all) != OK)
-		return ctl_fail_fetch(c);
-	chosen = choose_stored(&a, all, text);
-	n = json_array_size(chosen);
-	json_decref(all);
-	text_escape(escaped, sizeof(escaped), text);
-	if (n == 0) {
-		status = ctl_fail("%s: no stored trace has this name or path "
-				  "(see tracepulse stored)",
-		    escaped);
-	} else if (n > 1 && !c->options.all) {
-		status = ctl_fail("%s: %zu stored traces have this name; "
-				  "give the path of one, or --all",
-		    escaped, n);
-		json_array_foreach(chosen, n, all) fprintf(stderr, "  %s\n",
-		    text_escape(escaped, sizeof(escaped),
-			answer_text(&a, all, "path")));
-	} else {
-		status = keep_all(c, chosen);
-	}
+	chosen = stored_choose(c, c->options.operands[0], c->options.all);
+	if (chosen == NULL)
+		return CTL_FAILED;
+	status = keep_all(c, chosen);
 	json_decref(chosen);
 	return status;
 }

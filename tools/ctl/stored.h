@@ -11,4 +11,12 @@
  * is not known. */
 bool stored_is_gone(const struct ctl *c, const char *path) MUST_CHECK;
 
+/*
+ * The stored traces with the path, id, name or HOST/NAME TEXT, a new array;
+ * more than one only if it MAY_BE_MANY. NULL: there is none, or there are too
+ * many, and a message was printed.
+ */
+json_t *stored_choose(
+    struct ctl *c, const char *text, bool may_be_many) MUST_CHECK;
+
 #endif
