@@ -231,6 +231,38 @@ def a_date_makes_it_unix_time():
             equal(int(seconds) * 10 ** 9 + int(ns), want, "time")
 
 
+def pages_are_of_one_cpu():
+    """Files whose CPUs or buffers share pages would become many times as
+    large."""
+    m = dat_file.Maker()
+    pages = [m.page(1000 * n, numbered(m, n)) for n in range(1, 9)]
+    systems = {"a": [m.format("x", 300, [("int n", 8, 4, 1)])]}
+    v6 = simple(m, [pages[:4], pages[4:]])
+    first, second = (v6.index(p) for p in (pages[0], pages[4]))
+    v7 = m.file_v7([], systems, {"": [pages[:4]], "b": [pages[4:]]})
+    here, there = (v7.index(p) for p in (pages[0], pages[4]))
+    size = 4 * dat_file.PAGE
+    for whole, old, new in ((v6, second, first),
+                            (v6, second, second - dat_file.PAGE),
+                            (v7, there, here)):
+        spoiled = whole.replace(m.pack("QQ", old, size),
+                                m.pack("QQ", new, size))
+        check(spoiled != whole, "it is another file")
+        with converted(spoiled, status=1) as (_, done):
+            check("listed twice" in done.stderr, done.stderr)
+
+
+def names_of_processes_may_change_while_they_are_read():
+    """The length was that of another moment."""
+    m = dat_file.Maker()
+    for told, text in ((7, b"1 init\n2 kthreadd\n"), (30, b"1 init\n"),
+                       (7, b"1 init\n2 options  \n")):
+        m.commands = m.pack("Q", told) + text
+        with converted(simple(m, [[m.page(1000, numbered(m, 1))]])) as (
+                top, _):
+            equal(len(times(top)), 1, "events")
+
+
 def clocks_without_a_frequency_are_refused():
     m = dat_file.Maker()
     whole = simple(m, [[m.page(1000, numbered(m, 1))]])
@@ -319,6 +351,8 @@ CASES = (recordings_are_as_their_report, pages_behind_a_cut_are_read,
          any_names_are_read, names_again_and_again_cost_little,
          time_never_goes_back,
          what_is_not_described_is_counted, a_date_makes_it_unix_time,
+         pages_are_of_one_cpu,
+         names_of_processes_may_change_while_they_are_read,
          clocks_without_a_frequency_are_refused,
          several_buffers_are_several_traces, a_relay_records_the_same,
          what_grows_without_bounds_is_refused,

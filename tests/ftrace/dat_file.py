@@ -20,6 +20,7 @@ class Maker:
     def __init__(self, big=False, long_size=8):
         self.order = ">" if big else "<"
         self.big, self.long_size = big, long_size
+        self.commands = self.block(b"1 init\n")
 
     def pack(self, kinds, *values):
         return struct.pack(self.order + kinds, *values)
@@ -108,7 +109,7 @@ class Maker:
                 (18, self.formats(systems)),
                 (19, self.pack("I", len(symbols)) + symbols),
                 (20, self.pack("I", len(printk)) + printk),
-                (21, self.block(b"1 init\n"))]
+                (21, self.commands)]
 
     def options(self, more=()):
         return [(4, CLOCKS.encode() + b"\0"),

@@ -106,15 +106,51 @@ dat_pages_each(const struct dat *d, const struct dat_buffer *b,
 	if (!b->is_packed) {
 		st = take_all(&g, file + cpu->at, cpu->size);
 	} else {
-		/* The stated size lacks the 4 bytes of the number of chunks.
-		 * Each chunk states its own size. */
-		in = dat_input_over(file + cpu->at, n - cpu->at, d->is_big);
+		/* The stated size lacks the 4 bytes of the number of chunks. */
+		in = dat_input_over(file + cpu->at,
+		    n - cpu->at < cpu->size + 4 ? n - cpu->at : cpu->size + 4,
+		    d->is_big);
 		st = take_chunks(&g, d->packing, &in);
 	}
 	if (g.st == OK)
 		page_align_end(&g.align);
 	page_align_free(&g.align);
 	return st == OK ? g.st : st;
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+	const struct dat_pages *x = *(const struct dat_pages *const *)a;
+	const struct dat_pages *y = *(const struct dat_pages *const *)b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+enum status
+dat_pages_check(const struct dat *d, unsigned *cpu)
+{
+	const struct dat_pages **all;
+	enum status st = OK;
+	size_t n = 0;
+
+	for (unsigned i = 0; i < d->n_buffers; i++)
+		n += d->buffers[i].n_cpus;
+	all = calloc(n + 1, sizeof(struct dat_pages *));
+	if (all == NULL)
+		return E_NOMEM;
+	n = 0;
+	for (unsigned i = 0; i < d->n_buffers; i++)
+		for (unsigned k = 0; k < d->buffers[i].n_cpus; k++)
+			all[n++] = &d->buffers[i].cpus[k];
+	qsort(all, n, sizeof(*all), compare_places);
+	for (size_t i = 1; i < n && st == OK; i++)
+		if (all[i]->at - all[i - 1]->at < all[i - 1]->size) {
+			*cpu = all[i]->cpu;
+			st = E_MALFORMED;
+		}
+	free(all);
+	return st;
 }
 
 enum dat_packing

@@ -28,4 +28,7 @@ enum status dat_pages_each(const struct dat *d, const struct dat_buffer *b,
     const struct dat_pages *cpu, const uint8_t *file, size_t n,
     enum status (*take)(void *arg, const uint8_t *page), void *arg) MUST_CHECK;
 
+/* E_MALFORMED: bytes of the file are listed twice, once for CPU. E_NOMEM. */
+enum status dat_pages_check(const struct dat *d, unsigned *cpu) MUST_CHECK;
+
 #endif

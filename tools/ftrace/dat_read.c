@@ -220,16 +220,46 @@ skip_text(struct dat_reading *g, struct dat_input *in)
 	return check_whole(g, in, "kernel symbols");
 }
 
+/* What follows the names of processes in version 6, and the number of CPUs. */
+static const char followers[][10] = { "options  ", "flyrecord", "latency  " };
+
+static bool
+ends_cmdlines(const uint8_t *p, uint64_t n)
+{
+	for (size_t i = 0; i < ARRAY_LEN(followers); i++)
+		if (n >= 4 + sizeof(followers[i]) &&
+		    memcmp(p + 4, followers[i], sizeof(followers[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The length of the names of processes, of which a recorder states TOLD: what
+ * the kernel's file had before it was read. In version 7 the section ends it.
+ * In version 6 it is text up to the number of CPUs, before the options. */
+static uint64_t
+cmdlines_length(
+    const struct dat_reading *g, const struct dat_input *in, uint64_t told)
+{
+	const size_t left = (size_t)reader_left(&in->r);
+	const uint8_t *p = in->r.p, *found;
+
+	if (g->d->version == 7)
+		return told < left ? told : left;
+	if (told <= left && ends_cmdlines(p + told, left - told))
+		return told;
+	found = memmem(p, left, followers[0], sizeof(followers[0]));
+	if (found == NULL || found < p + 4 ||
+	    memchr(p, '\0', (size_t)(found - 4 - p)) != NULL)
+		return told;
+	return (uint64_t)(found - 4 - p);
+}
+
 static enum status
 read_cmdlines(struct dat_reading *g, struct dat_input *in)
 {
-	uint64_t n = dat_input_u64(in);
+	const uint64_t told = dat_input_u64(in);
 
-	/* Version 7: a recorder sends the length of the kernel's file before
-	 * its text, which is shorter if processes have ended since. */
-	if (g->d->version == 7 && n > reader_left(&in->r))
-		n = reader_left(&in->r);
-	(void)dat_input_span(in, n);
+	(void)dat_input_span(in, cmdlines_length(g, in, told));
 	return check_whole(g, in, "names of processes");
 }
 
@@ -713,15 +743,28 @@ read_beginning(struct dat_reading *g, struct dat_input *in)
 	return check_whole(g, in, "header");
 }
 
+/* Bytes that belong to several CPUs or buffers would be converted that often.
+ */
+static enum status
+check_overlap(struct dat_reading *g)
+{
+	unsigned cpu;
+	const enum status st = dat_pages_check(g->d, &cpu);
+
+	return st == E_MALFORMED
+		   ? refuse(g, st, "pages of CPU %u are listed twice", cpu)
+		   : st;
+}
+
 static enum status
 read_all(struct dat_reading *g)
 {
 	struct dat_input in = dat_input_over(g->p, g->n, false);
 	enum status st = read_beginning(g, &in);
 
-	if (st != OK)
-		return st;
-	return g->d->version == 6 ? read_v6(g, &in) : read_v7(g, &in);
+	if (st == OK)
+		st = g->d->version == 6 ? read_v6(g, &in) : read_v7(g, &in);
+	return st == OK ? check_overlap(g) : st;
 }
 
 enum status
