@@ -231,6 +231,41 @@ def a_date_makes_it_unix_time():
             equal(int(seconds) * 10 ** 9 + int(ns), want, "time")
 
 
+def shift(m, cpus):
+    """TIME_SHIFT: for each CPU (time, offset, factor, fraction) and so on."""
+    out = m.pack("QII", 0x99, 0, len(cpus))
+    for rows in cpus:
+        out += m.pack("I", len(rows))
+        for kind, column in zip("QqQ", zip(*rows)):
+            out += m.pack("%d%s" % (len(column), kind), *column)
+    return out + b"".join(m.pack("Q", row[3]) for rows in cpus for row in rows)
+
+
+def a_guest_has_the_times_of_its_host():
+    """As trace-cmd report shows them; the last correction is the end of the one
+    before."""
+    m = dat_file.Maker()
+    own = [10000 * n for n in range(1, 7)]
+    pages = [[m.page(time, numbered(m, time, 0)) for time in own]] * 3
+    cpus = [[(0, -5000, 7, 3)],
+            [(10000, 5000, 3, 1), (30000, -7000, 2, 0), (50000, 9000, 5, 0)]]
+    want = sorted([(t - 5000, t) for t in own] + [(t, t) for t in own]
+                  + [(t * 3 // 2 + 5000 if t < 30000 else t * 2 - 7000, t)
+                     for t in own])
+    whole = simple(m, pages, [(12, shift(m, cpus))])
+    with converted(whole) as (top, _):
+        equal(sorted(times(top)), want, "times")
+        if shutil.which("trace-cmd"):
+            report, _ = reading.report_lines(reading.run(
+                "trace-cmd", "report", "-R", "-t", str(top / "t.dat")).stdout)
+            equal(sorted(e.time for e in report), [t for t, _ in want],
+                  "times of trace-cmd report")
+    for size in range(4, 60, 8):
+        with converted(simple(m, pages, [(12, shift(m, cpus)[:size])]),
+                       status=1) as (_, done):
+            check("corrections of its times" in done.stderr, done.stderr)
+
+
 def pages_are_of_one_cpu():
     """Files whose CPUs or buffers share pages would become many times as
     large."""
@@ -351,7 +386,7 @@ CASES = (recordings_are_as_their_report, pages_behind_a_cut_are_read,
          any_names_are_read, names_again_and_again_cost_little,
          time_never_goes_back,
          what_is_not_described_is_counted, a_date_makes_it_unix_time,
-         pages_are_of_one_cpu,
+         a_guest_has_the_times_of_its_host, pages_are_of_one_cpu,
          names_of_processes_may_change_while_they_are_read,
          clocks_without_a_frequency_are_refused,
          several_buffers_are_several_traces, a_relay_records_the_same,

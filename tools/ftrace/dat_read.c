@@ -3,13 +3,13 @@
 
 #include "tools/ftrace/dat_read.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/compiler.h"
+#include "tools/ftrace/dat_options.h"
 #include "tools/ftrace/dat_pages.h"
 #include "tools/ftrace/order.h"
 
@@ -27,6 +27,7 @@ enum dat_option {
 	OPTION_OFFSET = 7,
 	OPTION_CPUS = 8,
 	OPTION_TRACE_ID = 11,
+	OPTION_TIME_SHIFT = 12,
 	OPTION_TSC2NSEC = 14,
 	OPTION_HEADERS = 16,
 	OPTION_FTRACE = 17,
@@ -263,72 +264,6 @@ read_cmdlines(struct dat_reading *g, struct dat_input *in)
 	return check_whole(g, in, "names of processes");
 }
 
-/* Copies S up to a NUL, the end of a line, or the end of OUT; what is not
- * printable becomes '?'. */
-static void
-copy_text(char *out, size_t size, struct span s)
-{
-	size_t n = 0;
-
-	while (n < s.n && n < size - 1 && s.p[n] != '\0' && s.p[n] != '\n') {
-		const char c = s.p[n];
-
-		out[n++] = c >= ' ' && c <= '~' ? c : '?';
-	}
-	out[n] = '\0';
-}
-
-/* The clock in use is in brackets: "[local] global counter ...". */
-static void
-option_clock(struct dat *d, struct span s)
-{
-	const char *open = memchr(s.p, '[', s.n), *close;
-
-	if (open == NULL)
-		return;
-	s.n -= (size_t)(open + 1 - s.p);
-	s.p = open + 1;
-	close = memchr(s.p, ']', s.n);
-	if (close != NULL)
-		copy_text(d->clock, sizeof(d->clock),
-		    (struct span){ s.p, (size_t)(close - s.p) });
-}
-
-/* "Linux HOST RELEASE MACHINE" */
-static void
-option_uname(struct dat *d, struct span s)
-{
-	char text[3 * DAT_NAME_MAX], *rest = text;
-
-	copy_text(text, sizeof(text), s);
-	(void)strsep(&rest, " ");
-	if (rest != NULL)
-		(void)snprintf(
-		    d->hostname, DAT_NAME_MAX, "%s", strsep(&rest, " "));
-	if (rest != NULL)
-		(void)snprintf(
-		    d->release, DAT_NAME_MAX, "%s", strsep(&rest, " "));
-}
-
-/* A number as strtoll(3) reads it. DATE has precedence over OFFSET. */
-static void
-option_offset(
-    struct dat *d, struct span s, enum dat_offset from, int64_t ns_per_unit)
-{
-	char text[64], *end;
-	int64_t v, ns;
-
-	copy_text(text, sizeof(text), s);
-	errno = 0;
-	v = strtoll(text, &end, 0);
-	if (errno != 0 || end == text || *end != '\0' ||
-	    __builtin_mul_overflow(v, ns_per_unit, &ns) ||
-	    d->offset_from == DAT_OFFSET_DATE)
-		return;
-	d->offset_from = from;
-	d->offset_ns = ns;
-}
-
 /* Appends a buffer to the list. */
 static enum status
 add_buffer(struct dat_reading *g, struct span name, struct dat_buffer **out)
@@ -343,7 +278,7 @@ add_buffer(struct dat_reading *g, struct span name, struct dat_buffer **out)
 	if (d->buffers == NULL)
 		return E_NOMEM;
 	*out = &d->buffers[d->n_buffers++];
-	copy_text((*out)->name, sizeof((*out)->name), name);
+	dat_copy_text((*out)->name, sizeof((*out)->name), name);
 	(*out)->page_size = g->page_size;
 	return OK;
 }
@@ -432,6 +367,15 @@ option_buffer(struct dat_reading *g, struct dat_input in)
 }
 
 static enum status
+refuse_shift(struct dat_reading *g, enum status st)
+{
+	return st == E_MALFORMED ? refuse(g, st,
+				       "the corrections of its times are cut "
+				       "short")
+				 : st;
+}
+
+static enum status
 read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 {
 	struct dat *d = g->d;
@@ -442,16 +386,16 @@ read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 		return refuse(g, E_LIMIT, "too many options");
 	switch (id) {
 	case OPTION_DATE: /* in us */
-		option_offset(d, all, DAT_OFFSET_DATE, 1000);
+		dat_option_offset(d, all, DAT_OFFSET_DATE, 1000);
 		break;
 	case OPTION_OFFSET: /* in ns */
-		option_offset(d, all, DAT_OFFSET_GIVEN, 1);
+		dat_option_offset(d, all, DAT_OFFSET_GIVEN, 1);
 		break;
 	case OPTION_CLOCK:
-		option_clock(d, all);
+		dat_option_clock(d, all);
 		break;
 	case OPTION_UNAME:
-		option_uname(d, all);
+		dat_option_uname(d, all);
 		break;
 	case OPTION_CPUS:
 		d->n_cpus = dat_input_u32(&body);
@@ -460,6 +404,10 @@ read_option(struct dat_reading *g, unsigned id, struct dat_input body)
 	case OPTION_TRACE_ID:
 		d->trace_id = dat_input_u64(&body);
 		d->has_trace_id = !body.r.bad;
+		break;
+	case OPTION_TIME_SHIFT:
+		if (!g->is_layout)
+			return refuse_shift(g, dat_option_shift(d, body));
 		break;
 	case OPTION_TSC2NSEC:
 		d->tsc_mult = dat_input_u32(&body);
@@ -513,7 +461,7 @@ read_table(struct dat_reading *g, struct dat_input *in)
 
 		/* Older writers have none. */
 		if (!in->r.bad)
-			option_clock(g->d, clock);
+			dat_option_clock(g->d, clock);
 	}
 	return st;
 }
@@ -824,6 +772,7 @@ dat_free(struct dat *d)
 	if (d == NULL)
 		return;
 	dat_forget_events(d);
+	dat_shifts_free(d);
 	free(d->by_id);
 	free(d);
 }

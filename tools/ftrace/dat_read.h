@@ -43,6 +43,22 @@ enum dat_offset {
 	DAT_OFFSET_GIVEN, /* record --ts-offset */
 };
 
+/*
+ * From a time of the guest on: (time * factor >> fraction) + offset is the
+ * host's time. As trace-cmd report does it, the last of several is only the end
+ * of the one before, and of a single one only the offset counts.
+ */
+struct dat_shift {
+	uint64_t from, factor;
+	int64_t offset;
+	unsigned fraction; /* less than 64 */
+};
+
+struct dat_shifts { /* of one CPU, in the file's order */
+	struct dat_shift *all;
+	uint32_t n;
+};
+
 struct dat_pages {
 	unsigned cpu;
 	uint64_t at, size; /* within the file */
@@ -78,6 +94,9 @@ struct dat {
 	enum dat_offset offset_from;
 	int64_t offset_ns; /* to add to the trace's times */
 
+	struct dat_shifts *shifts; /* a guest's, for each CPU from 0 on */
+	unsigned n_shifts;
+
 	struct dat_buffer *buffers; /* none in what a recorder sends */
 	unsigned n_buffers;
 };
@@ -100,6 +119,8 @@ void dat_free(struct dat *d); /* NULL is fine */
  */
 enum status dat_read_layout(
     struct dat_layout *out, const uint8_t *p, size_t n) MUST_CHECK;
+/* The host's time for a TIME of the CPU of S, which has at least one shift. */
+uint64_t dat_shift_time(const struct dat_shifts *s, uint64_t time);
 /* Frees the event formats and the buffers, up to 40 MiB. Of the rest only by_id
  * is large. */
 #define DAT_BY_ID_SIZE ((UINT16_MAX + 1) * sizeof(uint16_t))

@@ -19,6 +19,16 @@ kernel_stream_buffer_size(uint32_t page_size)
 	       KERNEL_PAGE_GROWTH * (size_t)page_size;
 }
 
+static const struct dat_shifts *
+find_shifts(const struct kernel_stream_config *config)
+{
+	const struct dat *d = config->trace->dat;
+
+	return config->cpu < d->n_shifts && d->shifts[config->cpu].n > 0
+		   ? &d->shifts[config->cpu]
+		   : NULL;
+}
+
 enum status
 kernel_stream_create(
     struct kernel_stream **out, const struct kernel_stream_config *config)
@@ -34,6 +44,7 @@ kernel_stream_create(
 	s->config = *config;
 	s->layout = config->trace->dat->page;
 	s->layout.size = config->page_size;
+	s->shifts = find_shifts(config);
 	s->mem = config->buffer;
 	if (s->mem == NULL)
 		s->mem = s->own = malloc(
@@ -158,11 +169,15 @@ put_events(struct kernel_stream *s, struct page *p)
 {
 	const uint8_t *end = s->at +
 			     KERNEL_PAGE_GROWTH * (size_t)s->layout.size;
-	const uint64_t page_time = p->time;
+	uint64_t page_time = p->time;
 	struct page_event e;
 	uint64_t *why;
 
+	if (s->shifts != NULL)
+		page_time = dat_shift_time(s->shifts, page_time);
 	while (page_next(p, &e)) {
+		if (s->shifts != NULL)
+			e.time = dat_shift_time(s->shifts, e.time);
 		if (e.time <= s->config.trace->time_max)
 			s->last_event = e.time;
 		if (!put_event(s, &e, end, &why)) {

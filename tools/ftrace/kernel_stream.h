@@ -65,6 +65,7 @@ struct kernel_stream {
 	uint64_t last_event; /* the same, even if it was left out; no promise */
 	struct kernel_stream_config config;
 	struct page_layout layout;
+	const struct dat_shifts *shifts; /* of the CPU; NULL: none */
 	uint64_t seq, discarded;
 	uint8_t *own; /* NULL: MEM is borrowed */
 	/* The current packet. */
