@@ -233,6 +233,8 @@ option_print_rows(const struct option_row *rows, unsigned n)
 	}
 	for (unsigned i = 0; i < n; i++) {
 		(void)put_names(names, sizeof(names), &rows[i], has_letters);
+		if (rows[i].group != NULL)
+			printf("\n%s:\n", rows[i].group);
 		printf("  %-*s %s\n", width, names, rows[i].help);
 	}
 }

@@ -24,6 +24,7 @@ struct option_row {
 	const char *name;
 	const char *arg;  /* NULL: the option takes no argument */
 	const char *help; /* ends in the default in brackets, if there is one */
+	const char *group; /* the title of the rows from this one on, or NULL */
 	/* Stores ARG in the field TO, which is AT bytes into the struct. ARG is
 	 * NULL if the option takes none. E_MALFORMED: ARG is not valid;
 	 * E_REFUSED: the same, and a message was printed. NULL: --help and

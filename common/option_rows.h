@@ -49,6 +49,8 @@ enum option_id {
 #define CHOICE(field) OPTION_SHOWN(choice, field, unsigned)
 #define OWN(function) .take = function
 #define PRINT .take = NULL /* --help, --version */
+/* Begins a group of rows in --help. */
+#define GROUP(title, ...) __VA_ARGS__, .group = title
 
 static const struct option_row rows[] = {
 #define OPTION(id, short_name, long_name, argument, kind, text) \
