@@ -16,9 +16,7 @@ import time
 import packets as make
 import program
 from program import check, equal
-from relay import run
 
-INSIDE = "--inside"
 A, B = "tp-a", "tp-b"
 TAGS = [(make.VLAN, 0x6064)]
 
@@ -273,18 +271,6 @@ CASES = [any_interface, signals, what_came_before_a_stop, filters_with_vlans,
          snap_lengths_with_tags, down_and_up_again, other_sizes, gone, down_at_first]
 
 
-def main(argv):
-    program.need("babeltrace2", "unshare", "ip")
-    if argv[:1] == [INSIDE]:
-        return run(CASES, argv[1:])
-    namespace = ["unshare", "-n"]
-    if subprocess.run([*namespace, "true"], check=False,
-                      stderr=subprocess.DEVNULL).returncode != 0:
-        print("SKIP: no network namespace may be made here")
-        return program.SKIPPED
-    return subprocess.run([*namespace, sys.executable, __file__, INSIDE, *argv],
-                          check=False).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    program.need("babeltrace2")
+    sys.exit(program.run_in_own_network(__file__, CASES, sys.argv[1:]))

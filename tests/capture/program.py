@@ -13,7 +13,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.environ.get("srcdir", "."), "tests/replay"))
-from relay import Failed, check, equal, hears, state_of  # noqa: E402
+from relay import Failed, check, equal, hears, run as run_cases  # noqa: E402
+from relay import state_of  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("CAPTURE", "./tracepulse-capture"))
 SKIPPED = 77
@@ -204,3 +205,20 @@ def events(trace):
     found = [Event(line) for line in told(
         "babeltrace2", "--no-delta", "--clock-seconds", str(trace))]
     return [e for e in found if e.name != "stats"]
+
+
+INSIDE = "--inside"
+
+
+def run_in_own_network(path, cases, argv):
+    """The test PATH: CASES, with interfaces of its own. Returns the status."""
+    need("unshare", "ip")
+    if argv[:1] == [INSIDE]:
+        return run_cases(cases, argv[1:])
+    namespace = ["unshare", "-n"]
+    if subprocess.run([*namespace, "true"], check=False,
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        print("SKIP: no network namespace may be made here")
+        return SKIPPED
+    return subprocess.run([*namespace, sys.executable, path, INSIDE, *argv],
+                          check=False).returncode

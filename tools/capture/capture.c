@@ -44,7 +44,7 @@ struct capture {
 	uint64_t end_by;	 /* clock_now_ns(), then */
 	uint64_t over_at;	 /* --duration; UINT64_MAX: none */
 	uint64_t end_hanging_at; /* UINT64_MAX: not yet stopped */
-	enum status failed;	 /* of the sink */
+	enum status failed;	 /* of the sink; E_STOPPED: it wants no more */
 };
 
 static enum status
@@ -60,6 +60,7 @@ open_sources(struct capture *c)
 			.filter = o->filter,
 			.snaplen = o->snaplen,
 			.promiscuous = o->promiscuous,
+			.buffer = (uint64_t)o->buffer_kib * 1024,
 			/* Threads of libtrace have no common order. */
 			.threads = o->order == ORDER_STRICT ? 1 : o->threads,
 			.by_flow = o->hash == HASH_FLOW,
@@ -72,6 +73,11 @@ open_sources(struct capture *c)
 			return st;
 		}
 		c->config.n_sources++;
+		if (o->direction != CAPTURE_INOUT &&
+		    !source_is_live(c->sources[i])) {
+			console_error("--direction is for interfaces only");
+			return E_REFUSED;
+		}
 	}
 	return OK;
 }
@@ -209,6 +215,12 @@ catch_signals(struct capture *c)
 		   : E_IO;
 }
 
+static const char *
+session_of(const struct capture_options *o)
+{
+	return o->session != NULL ? o->session : "capture";
+}
+
 static enum status
 open_sink(struct capture *c)
 {
@@ -227,17 +239,19 @@ open_sink(struct capture *c)
 	const struct sink_relay_config relay = {
 		.url = &o->url,
 		.name = o->relay,
-		.session_name = o->session != NULL ? o->session : "capture",
+		.session_name = session_of(o),
 		.live_timer_us = o->live ? (uint32_t)(o->flush_ns / 1000) : 0,
 		.udp = o->udp,
 		.retry = o->retry,
 	};
-	const struct sink_dir_config dir = { .path = o->output,
-		.rotate_bytes = o->rotate_bytes,
-		.rotate_ns = o->rotate_ns };
+	const struct rotation rotation = { .max_bytes = o->rotate_bytes,
+		.max_ns = o->rotate_ns };
 	const struct sink_file_config file = { .uri = o->write,
 		.compression = o->compression,
-		.level = o->level };
+		.level = o->level,
+		.rotation = rotation,
+		.files = o->files,
+		.is_micro = o->precision == PRECISION_MICRO };
 	char why[SINK_ERROR_MAX];
 	enum status st;
 
@@ -246,7 +260,8 @@ open_sink(struct capture *c)
 	if (o->relay != NULL)
 		st = sink_relay_create(&c->sink, &config, &relay, why);
 	else if (o->output != NULL)
-		st = sink_dir_create(&c->sink, &config, &dir, why);
+		st = sink_dir_create(
+		    &c->sink, &config, o->output, &rotation, why);
 	else
 		st = sink_file_create(&c->sink, &config, &file, why);
 	if (st != OK)
@@ -269,7 +284,8 @@ prepare(struct capture *c)
 		.snaplen = o->snaplen,
 		.checksums = o->checksums,
 		.flush_ns = o->flush_ns,
-		.count = o->count };
+		.count = o->count,
+		.direction = o->direction };
 	if (o->hostname != NULL)
 		snprintf(c->hostname, sizeof(c->hostname), "%s", o->hostname);
 	else if (gethostname(c->hostname, sizeof(c->hostname) - 1) != 0)
@@ -304,9 +320,11 @@ fail_by_sink(struct capture *c, enum status st)
 	if (st == OK || c->failed != OK)
 		return;
 	c->failed = st;
+	stop(c);
+	if (st == E_STOPPED)
+		return;
 	console_end_line(&c->console);
 	console_error(c->sink->error);
-	stop(c);
 }
 
 /* Milliseconds until something is due. */
@@ -356,10 +374,25 @@ run_cycle(struct capture *c)
 }
 
 static void
+print_view(const struct capture *c)
+{
+	const struct capture_options *o = c->options;
+
+	if (!o->live || o->quiet || o->json)
+		return;
+	fprintf(stderr,
+	    "tracepulse-capture: watch it: babeltrace2 net://%s/host/%s/%s\n"
+	    "(to see a session of LTTng beside it, add "
+	    "net://%s/host/%s/NAME)\n",
+	    o->url.host, c->hostname, session_of(o), o->url.host, c->hostname);
+}
+
+static void
 run(struct capture *c)
 {
 	const struct capture_options *o = c->options;
 
+	print_view(c);
 	console_begin(&c->console);
 	if (o->duration_ns > 0)
 		c->over_at = clock_now_ns() + o->duration_ns;
@@ -368,6 +401,8 @@ run(struct capture *c)
 		wait_for_work(c);
 		run_cycle(c);
 	}
+	if (c->failed == E_STOPPED)
+		c->failed = OK;
 	if (c->failed == OK)
 		fail_by_sink(c, sink_finish(c->sink));
 	console_end_line(&c->console);

@@ -41,6 +41,12 @@ interface_is_loopback(const char *interface)
 	return is;
 }
 
+bool
+interface_is_there(const char *name)
+{
+	return strcmp(name, INTERFACE_ANY) == 0 || if_nametoindex(name) != 0;
+}
+
 /* Descriptors to search: inputs are opened first. */
 #define DESCRIPTORS 256
 
@@ -270,9 +276,10 @@ take_error(int fd)
 	return error;
 }
 
-/* Map the ring, before the socket gets any packet. */
+/* Map the ring, before the socket gets any packet: WANTED bytes, or if it is 0,
+ * what can be had. The kernel has one block while we read another. */
 static enum status
-make_ring(struct interface *i, char why[SOURCE_WHY_MAX])
+make_ring(struct interface *i, size_t wanted, char why[SOURCE_WHY_MAX])
 {
 	const int version = TPACKET_V3, reserve = HEAD_LEN;
 	struct tpacket_req3 r = {
@@ -280,6 +287,9 @@ make_ring(struct interface *i, char why[SOURCE_WHY_MAX])
 		.tp_frame_size = ALIGNED(FRAME_HEAD_LEN + HEAD_LEN),
 		.tp_retire_blk_tov = BLOCK_MS,
 	};
+	size_t n = ((wanted != 0 ? wanted : RING_LEN) + BLOCK_LEN - 1) /
+		   BLOCK_LEN;
+	size_t least = RING_LEN_MIN / BLOCK_LEN;
 	void *ring;
 	int result = -1;
 
@@ -288,9 +298,12 @@ make_ring(struct interface *i, char why[SOURCE_WHY_MAX])
 	    setsockopt(i->fd, SOL_PACKET, PACKET_RESERVE, &reserve,
 		sizeof(reserve)) != 0)
 		return refuse(why, "packet socket");
-	for (size_t len = RING_LEN; len >= RING_LEN_MIN && result != 0;
-	     len /= 2) {
-		r.tp_block_nr = (unsigned)(len / BLOCK_LEN);
+	if (n < 2)
+		n = 2;
+	if (wanted != 0)
+		least = n;
+	for (; n >= least && result != 0; n /= 2) {
+		r.tp_block_nr = (unsigned)n;
 		r.tp_frame_nr = BLOCK_LEN / r.tp_frame_size * r.tp_block_nr;
 		result = setsockopt(
 		    i->fd, SOL_PACKET, PACKET_RX_RING, &r, sizeof(r));
@@ -335,7 +348,7 @@ set_up(struct interface *i, const char *name,
 		ignore_outgoing(i->fd);
 	st = set_options(i, name, config, why);
 	if (st == OK)
-		st = make_ring(i, why);
+		st = make_ring(i, config->buffer, why);
 	if (st != OK)
 		return st;
 	a.sll_ifindex = i->number;
@@ -585,8 +598,7 @@ interface_list(void)
 		return false;
 	}
 	for (one = all; one != NULL; one = one->next)
-		if (strcmp(one->name, INTERFACE_ANY) == 0 ||
-		    if_nametoindex(one->name) != 0)
+		if (interface_is_there(one->name))
 			printf("%s%s%s\n", one->name,
 			    one->description != NULL ? "\t" : "",
 			    one->description != NULL ? one->description : "");

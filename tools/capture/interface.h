@@ -41,6 +41,8 @@ uint64_t interface_dropped(struct interface *i);
 #define INTERFACE_BUFFER (16 * 1024 * 1024)
 
 bool interface_is_loopback(const char *interface);
+/* Is NAME one that interface_open() knows, now? */
+bool interface_is_there(const char *name);
 
 /* Print the interfaces that can be captured. False: errno. */
 bool interface_list(void);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-capture makes a trace of network packets. */
+#include <stdio.h>
+
 #include "tools/capture/capture.h"
 #include "tools/capture/interface.h"
 
@@ -16,6 +18,9 @@ main(int argc, char **argv)
 		source_list_formats();
 	if (o.lists_interfaces)
 		return interface_list() ? 0 : 1;
+	if (o.lists_time_stamps)
+		puts("Time stamp types (option --time-stamp-type):\n"
+		     "  host (Host)");
 	if (o.is_done)
 		return 0;
 	return o.from_ctf != NULL ? from_ctf_run(&o) : capture_run(&o);

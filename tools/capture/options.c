@@ -5,12 +5,18 @@
 
 #include "common/clock.h"
 #include "common/option.h"
+#include "tools/capture/interface.h"
 
 #define FLUSH_NS NS_PER_S
 /* Smaller traces would be mostly metadata. */
 #define ROTATE_MIN (64 * 1024)
 #define FLUSH_MIN_NS (10 * NS_PER_MS)
 #define FLUSH_MAX_NS (60 * NS_PER_S)
+/* 1 GiB: the kernel shares less than 4. */
+#define BUFFER_KIB_MAX (1024 * 1024)
+#define MB UINT64_C(1000000)
+/* Six digits, as with tcpdump -W. */
+#define FILES_MAX 1000000
 #define TIME_MAX_NS (UINT64_C(366) * 86400 * NS_PER_S)
 
 static enum status take_input(
@@ -25,17 +31,18 @@ static enum status take_file(
 static const struct option_table table = {
 	.program = "tracepulse-capture",
 	.usage = "tracepulse-capture -i INTERFACE | -r FILE [OPTION]... "
-		 "--relay URL | --output DIR | -w FILE [FILTER]\n"
-		 "Makes a CTF trace of network packets.\n",
+		 "[--relay URL | --output DIR | -w FILE] [FILTER]\n"
+		 "Makes a CTF trace of network packets. Without an output it "
+		 "is live, at a relay\nof this machine.",
 	.more = "\nURI is a file, or libtrace's: ring:eth0, erf:FILE, ...\n"
 		"FILTER is that of pcap-filter(7). TIME is 250ms, 2s, 1m.\n"
 		"\nExamples:\n"
-		"  tracepulse-capture -i eth0 --live --relay net://localhost "
-		"port 80\n"
-		"  tracepulse-capture -i any -w trace.pcap -c 100\n"
-		"  tracepulse-capture -r trace.pcap --output DIR tcp\n"
+		"  tracepulse-capture -i any port 80\n"
+		"  tracepulse-capture -i eth0 --live --relay net://collector "
+		"--retry tcp\n"
+		"  tracepulse-capture -r trace.pcap --output DIR udp\n"
+		"  tracepulse-capture -i any -C 100 -W 10 -w ring.pcap\n"
 		"  tracepulse-capture -i eth0 -w - | wireshark -k -i -\n"
-		"  tracepulse-capture --from-ctf DIR -w trace.pcapng\n"
 		"See tracepulse-capture(1).\n",
 	.rows = rows,
 	.n = N_OPTIONS,
@@ -87,6 +94,22 @@ take_words(struct capture_options *o, char **words, int n)
 	return OK;
 }
 
+/* Without an output, packets of interfaces go to viewers on this machine. */
+static void
+choose_output(struct capture_options *o, uint64_t *given)
+{
+	if (o->relay != NULL || o->output != NULL || o->write != NULL)
+		return;
+	for (unsigned i = 0; i < o->n_uris; i++)
+		if (o->is_file[i] || !interface_is_there(o->uris[i]))
+			return;
+	o->relay = "net://localhost";
+	*given |= UINT64_C(1) << OPT_RELAY;
+	o->live = true;
+	if ((*given & UINT64_C(1) << OPT_PAYLOAD) == 0)
+		o->payload = PAYLOAD_SUMMARY;
+}
+
 static enum status
 check_output(struct capture_options *o, uint64_t given)
 {
@@ -94,7 +117,8 @@ check_output(struct capture_options *o, uint64_t given)
 		OPT_SESSION };
 	static const unsigned of_output[] = { OPT_ROTATE_SIZE,
 		OPT_ROTATE_TIME };
-	static const unsigned of_write[] = { OPT_COMPRESS };
+	static const unsigned of_write[] = { OPT_COMPRESS, OPT_FILE_SIZE,
+		OPT_FILE_TIME, OPT_FILE_COUNT, OPT_PRECISION };
 	const char *why;
 
 	if ((o->relay != NULL) + (o->output != NULL) + (o->write != NULL) != 1)
@@ -111,6 +135,14 @@ check_output(struct capture_options *o, uint64_t given)
 	    option_need(
 		&table, given, of_write, ARRAY_LEN(of_write), OPT_WRITE) != OK)
 		return E_REFUSED;
+	if (o->files != 0 && o->file_mb == 0 && o->file_s == 0)
+		return option_refuse(&table,
+		    "--file-count (-W) requires --file-size (-C) or "
+		    "--file-time (-G)");
+	if (o->write != NULL) {
+		o->rotate_bytes = o->file_mb * MB;
+		o->rotate_ns = o->file_s * NS_PER_S;
+	}
 	if (o->relay != NULL && url_parse(&o->url, o->relay, &why) != OK)
 		return option_refuse(&table, "%s: %s", o->relay, why);
 	return OK;
@@ -145,6 +177,8 @@ check(struct capture_options *o, uint64_t given)
 		return option_refuse(&table,
 		    "--threads: the inputs together may use at most %d threads",
 		    PIPELINE_THREADS_MAX);
+	if (o->from_ctf == NULL)
+		choose_output(o, &given);
 	return check_output(o, given);
 }
 
@@ -156,11 +190,13 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 
 	*o = (struct capture_options){ .payload = PAYLOAD_HEADERS,
 		.threads = 1,
+		.direction = CAPTURE_INOUT,
 		.flush_ns = FLUSH_NS,
 		.checksums = ANON_BLANK,
 		.compression = SINK_GZIP };
 	st = option_parse(&table, o, argc, argv, &words);
-	o->is_done = words.is_done || o->lists_formats || o->lists_interfaces;
+	o->is_done = words.is_done || o->lists_formats || o->lists_interfaces ||
+		     o->lists_time_stamps;
 	if (st != OK || o->is_done)
 		return st;
 	st = take_words(o, argv + words.first, argc - words.first);

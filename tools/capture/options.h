@@ -21,7 +21,7 @@ struct capture_options {
 	/* Exit with 0: --help or --version was printed, or ... */
 	bool is_done;
 	bool lists_formats; /* ... after printing the formats */
-	bool lists_interfaces;
+	bool lists_interfaces, lists_time_stamps;
 	const char *uris[CAPTURE_INPUTS_MAX];
 	bool is_file[CAPTURE_INPUTS_MAX]; /* not an interface of that name */
 	unsigned n_uris;
@@ -32,6 +32,9 @@ struct capture_options {
 	bool is_numeric;  /* in any case */
 	uint32_t snaplen; /* 0: all */
 	bool promiscuous;
+	enum capture_direction direction;
+	unsigned buffer_kib; /* 0: the default */
+	enum { TIME_STAMP_HOST } time_stamp_type;
 	enum payload payload;
 	const char *anon_key; /* a file; NULL: addresses stay */
 	enum anon_checksums checksums;
@@ -47,6 +50,9 @@ struct capture_options {
 	const char *hostname; /* NULL: this host's */
 	uint64_t flush_ns;
 	uint64_t rotate_bytes, rotate_ns; /* 0: never */
+	uint64_t file_mb, file_s;	  /* the same, as --write has them */
+	unsigned files;			  /* 0: no limit */
+	enum { PRECISION_NANO, PRECISION_MICRO } precision;
 	enum sink_compression compression;
 	unsigned level;
 

@@ -39,6 +39,12 @@ enum pipeline_hash {
 	HASH_FLOW,    /* both directions of a flow to one worker */
 };
 
+enum capture_direction {
+	CAPTURE_IN, /* all that were not sent by this machine */
+	CAPTURE_OUT,
+	CAPTURE_INOUT,
+};
+
 struct pipeline_config {
 	struct source **sources; /* borrowed */
 	unsigned n_sources;
@@ -56,6 +62,7 @@ struct pipeline_config {
 	enum anon_checksums checksums;
 	uint64_t flush_ns; /* live: the longest wait in a batch */
 	uint64_t count;	   /* packets of each source; 0: all */
+	enum capture_direction direction; /* others are no packets */
 };
 
 struct pipeline_stats {

@@ -133,14 +133,25 @@ choose_worker(
 	return headers_flow_hash(&h) % r->n_workers;
 }
 
+static bool
+is_wanted(const struct pipeline_config *config, const struct record *record)
+{
+	return config->direction == CAPTURE_INOUT ||
+	       (config->direction == CAPTURE_OUT) ==
+		   (record->direction == DIRECTION_OUTGOING);
+}
+
 static void
 take_packet(
     struct source_reader *r, struct record *record, const uint8_t *bytes)
 {
 	const struct pipeline *p = r->pipeline;
 	const uint32_t snaplen = p->config.snaplen;
-	unsigned w = choose_worker(r, record, bytes);
+	unsigned w;
 
+	if (!is_wanted(&p->config, record))
+		return;
+	w = choose_worker(r, record, bytes);
 	if (snaplen != 0 && record->cap_len > snaplen)
 		record->cap_len = snaplen;
 	record->len = record->cap_len < p->copy_len ? record->cap_len

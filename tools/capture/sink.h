@@ -13,6 +13,7 @@
 #include "tools/capture/batch.h"
 #include "tools/capture/ctf.h"
 #include "tools/capture/record.h"
+#include "tools/capture/rotation.h"
 
 #define SINK_ERROR_MAX 640
 #define SINK_POLLFDS 2
@@ -25,7 +26,8 @@ struct sink_ops {
 	enum status (*packet)(
 	    struct sink *sink, unsigned stream, struct batch *b);
 	/* Take a packet of the network; NULL: the sink takes CTF packets. The
-	 * arguments are borrowed. */
+	 * arguments are borrowed. E_STOPPED: it takes no more, which is no
+	 * failure. */
 	enum status (*record)(
 	    struct sink *sink, const struct record *r, const uint8_t *bytes);
 	/* No later packet of this stream is older than NS. NULL: not needed. */
@@ -88,13 +90,10 @@ void *sink_new(size_t size, const struct sink_ops *ops,
 enum status sink_opened(struct sink **out, struct sink *sink, enum status st,
     char why[SINK_ERROR_MAX]) MUST_CHECK;
 
-struct sink_dir_config {
-	const char *path;
-	uint64_t rotate_bytes, rotate_ns; /* 0: never */
-};
-/* Not OK: *WHY is one line. */
+/* In PATH, which is borrowed. Not OK: *WHY is one line. */
 enum status sink_dir_create(struct sink **out, const struct sink_config *config,
-    const struct sink_dir_config *dir, char why[SINK_ERROR_MAX]) MUST_CHECK;
+    const char *path, const struct rotation *rotation,
+    char why[SINK_ERROR_MAX]) MUST_CHECK;
 
 struct sink_relay_config {
 	const struct url *url;	  /* borrowed */
@@ -117,16 +116,21 @@ enum sink_compression {
 	SINK_PLAIN,
 };
 
-/* To PATH, "-" is standard output; pcapng if IS_NG. Takes records. */
-enum status sink_pcap_create(struct sink **out,
-    const struct sink_config *config, const char *path, bool is_ng,
-    char why[SINK_ERROR_MAX]) MUST_CHECK;
-
 struct sink_file_config {
 	const char *uri; /* of libtrace; borrowed */
 	enum sink_compression compression;
 	unsigned level; /* 0 to 9 */
+	/* These are for pcap and pcapng without compression only. */
+	struct rotation rotation; /* see file_series.h */
+	unsigned files;		  /* at most; 0: no limit */
+	bool is_micro;		  /* time stamps in microseconds */
 };
+/* To PATH, "-" is standard output; pcapng if IS_NG. The rest is that of FILE.
+ * Takes records. */
+enum status sink_pcap_create(struct sink **out,
+    const struct sink_config *config, const char *path, bool is_ng,
+    const struct sink_file_config *file, char why[SINK_ERROR_MAX]) MUST_CHECK;
+
 /* Takes records. */
 enum status sink_file_create(struct sink **out,
     const struct sink_config *config, const struct sink_file_config *file,

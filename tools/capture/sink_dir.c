@@ -27,12 +27,12 @@ struct stream_file {
 
 struct sink_dir {
 	struct sink sink; /* first */
-	struct sink_dir_config config;
+	const char *path; /* borrowed */
+	struct rotation rotation;
 	struct buf metadata;
 	int base; /* the directory that the user named */
 	int dir;  /* where files are written; base without rotation */
 	unsigned n_dirs;
-	uint64_t bytes, began_ns; /* of dir */
 	struct stream_file *streams;
 };
 
@@ -49,13 +49,13 @@ write_metadata(struct sink_dir *d)
 	bool is_written;
 
 	if (fd < 0)
-		return sink_fail(&d->sink, E_IO, "%s: metadata: %s",
-		    d->config.path, strerror(errno));
+		return sink_fail(&d->sink, E_IO, "%s: metadata: %s", d->path,
+		    strerror(errno));
 	is_written = trace_dir_write(
 	    fd, buf_data(&d->metadata), buf_len(&d->metadata), 0);
 	if (!is_written)
-		(void)sink_fail(&d->sink, E_IO, "%s: metadata: %s",
-		    d->config.path, strerror(errno));
+		(void)sink_fail(&d->sink, E_IO, "%s: metadata: %s", d->path,
+		    strerror(errno));
 	close(fd);
 	return is_written ? OK : E_IO;
 }
@@ -78,8 +78,8 @@ make_chunk_dir(struct sink_dir *d)
 		d->dir = openat(
 		    d->base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->dir < 0)
-		return sink_fail(&d->sink, E_IO, "%s/%s: %s", d->config.path,
-		    name, strerror(errno));
+		return sink_fail(&d->sink, E_IO, "%s/%s: %s", d->path, name,
+		    strerror(errno));
 	return OK;
 }
 
@@ -103,9 +103,8 @@ begin_dir(struct sink_dir *d)
 	enum status st = OK;
 
 	close_files(d);
-	d->bytes = 0;
-	d->began_ns = clock_now_ns();
-	if (d->config.rotate_bytes > 0 || d->config.rotate_ns > 0)
+	rotation_begin(&d->rotation, clock_now_ns());
+	if (d->rotation.max_bytes > 0 || d->rotation.max_ns > 0)
 		st = make_chunk_dir(d);
 	else
 		d->dir = d->base;
@@ -115,12 +114,8 @@ begin_dir(struct sink_dir *d)
 static enum status
 rotate_if_due(struct sink_dir *d, uint32_t size)
 {
-	const struct sink_dir_config *c = &d->config;
-
-	if (d->dir >= 0 &&
-	    (d->bytes == 0 || c->rotate_bytes == 0 ||
-		d->bytes + size <= c->rotate_bytes) &&
-	    (c->rotate_ns == 0 || clock_now_ns() - d->began_ns < c->rotate_ns))
+	if (d->dir >= 0 && !rotation_is_full(&d->rotation, size) &&
+	    !rotation_is_over(&d->rotation, clock_now_ns()))
 		return OK;
 	return begin_dir(d);
 }
@@ -139,7 +134,7 @@ append_packet(struct sink_dir *d, unsigned stream, const struct batch *b)
 	if (f->fd >= 0 && trace_dir_write(f->fd, b->mem, b->used, f->at)) {
 		f->at += b->used;
 		f->seq++;
-		d->bytes += b->used;
+		d->rotation.bytes += b->used;
 		sink_count(&d->sink, b->packets, b->n, b->used);
 		return OK;
 	}
@@ -148,7 +143,7 @@ append_packet(struct sink_dir *d, unsigned stream, const struct batch *b)
 	if (f->fd >= 0)
 		(void)!ftruncate(f->fd, (off_t)f->at);
 	return sink_fail(
-	    &d->sink, E_IO, "%s/%s: %s", d->config.path, name, strerror(error));
+	    &d->sink, E_IO, "%s/%s: %s", d->path, name, strerror(error));
 }
 
 static enum status
@@ -210,18 +205,19 @@ prepare_files(struct sink_dir *d)
 	if (st != OK)
 		return st;
 	return trace_dir_open(
-	    &d->base, d->config.path, d->sink.error, sizeof(d->sink.error));
+	    &d->base, d->path, d->sink.error, sizeof(d->sink.error));
 }
 
 enum status
 sink_dir_create(struct sink **out, const struct sink_config *config,
-    const struct sink_dir_config *dir, char why[SINK_ERROR_MAX])
+    const char *path, const struct rotation *rotation, char why[SINK_ERROR_MAX])
 {
 	struct sink_dir *d = sink_new(sizeof(*d), &ops, config, why);
 
 	if (d == NULL)
 		return E_NOMEM;
-	d->config = *dir;
+	d->path = path;
+	d->rotation = *rotation;
 	d->base = d->dir = -1;
 	return sink_opened(out, &d->sink, prepare_files(d), why);
 }

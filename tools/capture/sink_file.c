@@ -510,10 +510,19 @@ sink_file_create(struct sink **out, const struct sink_config *config,
 
 	if (file->compression == SINK_PLAIN && format != NULL &&
 	    (format->is_pcap || format->is_ng))
-		return sink_pcap_create(out, config, path, format->is_ng, why);
+		return sink_pcap_create(
+		    out, config, path, format->is_ng, file, why);
 	f = sink_new(sizeof(*f), &ops, config, why);
 	if (f == NULL)
 		return E_NOMEM;
+	if (file->is_micro || file->rotation.max_bytes != 0 ||
+	    file->rotation.max_ns != 0)
+		return sink_opened(out, &f->sink,
+		    sink_fail(&f->sink, E_REFUSED,
+			"%s: -C, -G and --time-stamp-precision are for pcap "
+			"and pcapng files without --compress",
+			file->uri),
+		    why);
 	f->uri = file->uri;
 	f->type = TRACE_TYPE_UNKNOWN;
 	st = create_output(f);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tools/capture/file_series.h"
 #include "tools/capture/little.h"
 #include "tools/capture/pcap_input.h"
 #include "tools/capture/sink.h"
@@ -32,12 +33,15 @@
 #define INTERFACE_LEN 32
 #define ENHANCED_PACKET 6
 #define ENHANCED_PACKET_LEN 32
+/* Of a pcap file, and before each packet in it. */
+#define FILE_HEADER_LEN 24
+#define PACKET_HEADER_LEN 16
 #define OPTION_RESOLUTION 9 /* of times; 9: 10^-9 s */
 
 struct sink_pcap {
 	struct sink sink; /* first */
-	const char *path; /* borrowed */
-	bool is_ng;
+	bool is_ng, is_micro;
+	struct file_series series;
 	FILE *file;
 	pcap_t *pcap;
 	pcap_dumper_t *dumper; /* owns FILE */
@@ -69,7 +73,8 @@ fail(struct sink_pcap *f)
 		(void)!ftruncate(fileno(f->file), f->whole_end);
 	f->sink.written = f->whole_packets;
 	f->sink.bytes = f->whole_bytes;
-	return sink_fail(&f->sink, E_IO, "%s: %s", f->path, strerror(error));
+	return sink_fail(
+	    &f->sink, E_IO, "%s: %s", f->series.path, strerror(error));
 }
 
 static enum status
@@ -100,6 +105,7 @@ put_section(struct sink_pcap *f)
 	at = little_u64(at, UINT64_MAX); /* its length is not known */
 	(void)little_u32(at, SECTION_LEN);
 	(void)fwrite(block, sizeof(block), 1, f->file);
+	f->series.rotation.bytes += SECTION_LEN;
 }
 
 static void
@@ -114,10 +120,11 @@ put_interface(struct sink_pcap *f, uint16_t link_type)
 	at = little_u32(at, SNAPLEN_MAX);
 	at = little_u16(at, OPTION_RESOLUTION);
 	at = little_u16(at, 1);
-	*at = 9;
+	*at = f->is_micro ? 6 : 9;
 	/* With padding, and the end of the options. */
 	(void)little_u32(block + INTERFACE_LEN - 4, INTERFACE_LEN);
 	(void)fwrite(block, sizeof(block), 1, f->file);
+	f->series.rotation.bytes += INTERFACE_LEN;
 }
 
 static void
@@ -127,13 +134,14 @@ put_packet_block(struct sink_pcap *f, uint32_t interface,
 	static const uint8_t zeros[4];
 	const uint32_t pad = -r->len % 4;
 	const uint32_t len = ENHANCED_PACKET_LEN + r->len + pad;
+	const uint64_t time = f->is_micro ? r->ns / 1000 : r->ns;
 	uint8_t block[ENHANCED_PACKET_LEN],
 	    *at = little_u32(block, ENHANCED_PACKET);
 
 	at = little_u32(at, len);
 	at = little_u32(at, interface);
-	at = little_u32(at, (uint32_t)(r->ns >> 32));
-	at = little_u32(at, (uint32_t)r->ns);
+	at = little_u32(at, (uint32_t)(time >> 32));
+	at = little_u32(at, (uint32_t)time);
 	at = little_u32(at, r->len);
 	at = little_u32(at, r->wire_len);
 	(void)fwrite(block, (size_t)(at - block), 1, f->file);
@@ -141,17 +149,22 @@ put_packet_block(struct sink_pcap *f, uint32_t interface,
 	(void)fwrite(zeros, 1, pad, f->file);
 	(void)little_u32(block, len);
 	(void)fwrite(block, 4, 1, f->file);
+	f->series.rotation.bytes += len;
 }
 
 /* The file's header. E_MALFORMED: libpcap writes no such link type. */
 static enum status
 open_dumper(struct sink_pcap *f, uint16_t link_type)
 {
-	f->pcap = pcap_open_dead_with_tstamp_precision(
-	    pcap_input_dlt(link_type), SNAPLEN_MAX, PCAP_TSTAMP_PRECISION_NANO);
+	if (f->pcap == NULL)
+		f->pcap = pcap_open_dead_with_tstamp_precision(
+		    pcap_input_dlt(link_type), SNAPLEN_MAX,
+		    f->is_micro ? PCAP_TSTAMP_PRECISION_MICRO
+				: PCAP_TSTAMP_PRECISION_NANO);
 	if (f->pcap == NULL)
 		return sink_fail(&f->sink, E_NOMEM, "out of memory");
 	f->dumper = pcap_dump_fopen(f->pcap, f->file);
+	f->series.rotation.bytes = FILE_HEADER_LEN;
 	if (f->dumper != NULL)
 		return ferror(f->file) ? fail(f) : OK;
 	pcap_close(f->pcap);
@@ -183,15 +196,79 @@ find_link_type(struct sink_pcap *f, uint16_t link_type, uint32_t *interface)
 static void
 put_packet(struct sink_pcap *f, const struct record *r, const uint8_t *bytes)
 {
+	const uint64_t rest = r->ns % NS_PER_S;
 	/* libpcap writes nanoseconds from the member of the microseconds. */
 	const struct pcap_pkthdr h = {
 		.ts = { .tv_sec = (time_t)(r->ns / NS_PER_S),
-		    .tv_usec = (suseconds_t)(r->ns % NS_PER_S) },
+		    .tv_usec = (suseconds_t)(f->is_micro ? rest / 1000
+							 : rest) },
 		.caplen = r->len,
 		.len = r->wire_len,
 	};
 
 	pcap_dump((uint8_t *)f->dumper, &h, bytes);
+	f->series.rotation.bytes += PACKET_HEADER_LEN + r->len;
+}
+
+/* A file server may report only when a descriptor is closed that the disk was
+ * full. */
+static enum status
+complete_file(struct sink_pcap *f)
+{
+	const int fd = dup(fileno(f->file));
+	enum status st = flush(f);
+
+	if (st == OK && fd >= 0 && close(fd) != 0)
+		return fail(f);
+	return st;
+}
+
+static void
+close_file(struct sink_pcap *f)
+{
+	if (f->dumper != NULL)
+		pcap_dump_close(f->dumper);
+	else if (f->file != NULL)
+		fclose(f->file);
+	f->dumper = NULL;
+	f->file = NULL;
+}
+
+static enum status
+open_file(struct sink_pcap *f)
+{
+	enum status st;
+	int fd;
+
+	st = sink_open_file(&f->sink, f->series.path, &fd);
+	if (st != OK)
+		return st;
+	f->file = fdopen(fd, "wb");
+	if (f->file == NULL) {
+		close(fd);
+		return E_NOMEM;
+	}
+	(void)setvbuf(f->file, NULL, _IOFBF, 2 * FLUSH_BYTES);
+	f->whole_end = 0;
+	if (f->is_ng) {
+		put_section(f);
+		f->n_link_types = 0;
+		return OK;
+	}
+	return f->pcap != NULL ? open_dumper(f, f->link_types[0]) : OK;
+}
+
+static enum status
+next_file(struct sink_pcap *f, uint64_t ns)
+{
+	enum status st = complete_file(f);
+
+	if (st == OK)
+		st = file_series_next(&f->series, ns);
+	if (st != OK)
+		return st;
+	close_file(f);
+	return open_file(f);
 }
 
 static enum status
@@ -207,6 +284,12 @@ put_record(struct sink *sink, const struct record *r, const uint8_t *bytes)
 	if (st == E_MALFORMED) {
 		sink->left_out++;
 		return OK;
+	}
+	if (st == OK && file_series_rotates(&f->series) &&
+	    file_series_is_due(&f->series, r->ns)) {
+		st = next_file(f, r->ns);
+		if (st == OK)
+			st = find_link_type(f, r->link_type, &interface);
 	}
 	if (st != OK)
 		return st;
@@ -240,25 +323,17 @@ work(struct sink *sink)
 	return clock_now_ns() < f->flush_at ? OK : flush(f);
 }
 
-/* A file server may report only when a descriptor is closed that the disk was
- * full. */
 static enum status
 finish(struct sink *sink)
 {
 	struct sink_pcap *f = pcap_of(sink);
 	uint32_t interface;
 	enum status st = OK;
-	int fd;
 
 	/* A file without packets has a link type, too. */
 	if (!f->is_ng && f->dumper == NULL && sink->left_out == 0)
 		st = find_link_type(f, LINKTYPE_ETHERNET, &interface);
-	if (st == OK)
-		st = flush(f);
-	fd = dup(fileno(f->file));
-	if (st == OK && fd >= 0 && close(fd) != 0)
-		st = fail(f);
-	return st;
+	return st == OK ? complete_file(f) : st;
 }
 
 static void
@@ -266,10 +341,7 @@ destroy(struct sink *sink)
 {
 	struct sink_pcap *f = pcap_of(sink);
 
-	if (f->dumper != NULL)
-		pcap_dump_close(f->dumper);
-	else if (f->file != NULL)
-		fclose(f->file);
+	close_file(f);
 	if (f->pcap != NULL)
 		pcap_close(f->pcap);
 }
@@ -284,28 +356,27 @@ static const struct sink_ops ops = {
 
 enum status
 sink_pcap_create(struct sink **out, const struct sink_config *config,
-    const char *path, bool is_ng, char why[SINK_ERROR_MAX])
+    const char *path, bool is_ng, const struct sink_file_config *file,
+    char why[SINK_ERROR_MAX])
 {
 	struct sink_pcap *f = sink_new(sizeof(*f), &ops, config, why);
 	enum status st;
-	int fd;
 
 	if (f == NULL)
 		return E_NOMEM;
-	f->path = path;
 	f->is_ng = is_ng;
+	f->is_micro = file->is_micro;
 	f->flush_at = UINT64_MAX;
-	st = sink_open_file(&f->sink, path, &fd);
-	if (st == OK) {
-		f->file = fdopen(fd, "wb");
-		if (f->file == NULL) {
-			close(fd);
-			st = E_NOMEM;
-		}
-	}
-	if (st == OK)
-		(void)setvbuf(f->file, NULL, _IOFBF, 2 * FLUSH_BYTES);
-	if (st == OK && is_ng)
-		put_section(f);
+	f->series = (struct file_series){
+		.name = path, .rotation = file->rotation, .count = file->files
+	};
+	st = file_series_begin(&f->series, clock_wall_ns());
+	if (st != OK)
+		(void)sink_fail(&f->sink, st, "%s: the name is too long", path);
+	else if (file_series_rotates(&f->series) && strcmp(path, "-") == 0)
+		st = sink_fail(&f->sink, E_REFUSED,
+		    "-w -: standard output cannot be rotated");
+	else
+		st = open_file(f);
 	return sink_opened(out, &f->sink, st, why);
 }

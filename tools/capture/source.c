@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <libtrace.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,7 +220,7 @@ uri_of(const struct source_config *config)
 	char *uri;
 
 	if (config->is_file || strchr(name, ':') != NULL ||
-	    (strcmp(name, INTERFACE_ANY) != 0 && if_nametoindex(name) == 0))
+	    !interface_is_there(name))
 		return strdup(name);
 	return asprintf(&uri, "int:%s", name) < 0 ? NULL : uri;
 }

@@ -24,6 +24,8 @@ struct source_config {
 	const char *filter; /* in pcap's language; NULL: none */
 	uint32_t snaplen;   /* bytes of a packet, at most; 0: all */
 	bool promiscuous;
+	size_t buffer; /* of an interface: bytes shared with the kernel; 0:
+			  the default */
 	/* The number of libtrace's own threads that may read it, if it has
 	 * queues for them (parallel_input.h); up to 1: none. */
 	unsigned threads;
