@@ -333,7 +333,7 @@ def names_of_hosts():
     """A name is looked up without blocking: one that exists, and one that does not,
     which does not delay SIGTERM."""
     with guests() as g:
-        child = g.start("connect", "web1", "--broker", "nobody.invalid:5347")
+        child = g.start("connect", "web1", "--broker", "nobody.invalid:5367")
         time.sleep(0.3)
         ends_at_once(g, child)
         done = subprocess.run(

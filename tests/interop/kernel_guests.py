@@ -23,7 +23,7 @@ from world import Failure, Skipped, check, listening_ports, wait_for
 
 EVENTS = 50             # of a second of "sched", at least
 MARKS = 40
-BROKER = ("--broker", "127.0.0.1:5347")
+BROKER = ("--broker", "127.0.0.1:5367")
 # Events that recorders do not cause themselves.
 FEW = ("-e", "sched:sched_process_exec", "-e", "sched:sched_process_exit")
 

@@ -568,7 +568,7 @@ serve(struct broker *b)
 int
 command_broker(int argc, char **argv)
 {
-	struct broker b = { .port = 5347 };
+	struct broker b = { .port = 5367 };
 	struct option_words words;
 	const int status = command_parse(
 	    &table, &b, argc, argv, COMMAND_NEEDS(TOKEN_FILE), 0, &words);

@@ -2,7 +2,7 @@
 /* The options of tracepulse-ftrace broker; see common/option_rows.h. */
 /* clang-format off */
 OPTION(PORT, 'p', "port", "PORT", NUMBER(port, 0, UINT16_MAX),
-    "port for guests and for programs that reach them; 0: any, which is logged [5347]")
+    "port for guests and for programs that reach them; 0: any, which is logged [5367]")
 OPTION(BIND, 0, "bind", "ADDRESS", TEXT(bind),
     "listen only at this address [all]")
 OPTION(TOKEN_FILE, 0, "token-file", "FILE", TEXT(token_file),

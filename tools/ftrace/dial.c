@@ -53,7 +53,7 @@ dial_set_options(int fd)
 	(void)tcp_options_set(fd, &k);
 }
 
-/* "[::1]:5347", and also "::1:5347". */
+/* "[::1]:5367", and also "::1:5367". */
 static bool
 split(const char *address, char host[DIAL_HOST_SIZE], char port[DIAL_PORT_SIZE])
 {

@@ -18,8 +18,9 @@
 #include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/recorder.h"
 
-/* After the relay's ports, 5340 to 5344. */
-#define LISTEN_PORT 5346
+/* Beyond the relay's ports (5340 to 5344), those that lttng-sessiond takes for
+ * agents (5345 to 5354), and those registered up to 5364. */
+#define LISTEN_PORT 5366
 /* From the port where stock begins to search, to below the relay's. */
 #define LISTEN_DATA_FIRST 1500
 #define LISTEN_DATA_LAST 5339

@@ -2,7 +2,7 @@
 /* The options of tracepulse-ftrace listen; see common/option_rows.h. */
 /* clang-format off */
 OPTION(PORT, 'p', "port", "PORT", NUMBER(port, 0, UINT16_MAX),
-    "port for recorders; 0: any, which is logged [5346]")
+    "port for recorders; 0: any, which is logged [5366]")
 OPTION(DIRECTORY, 'd', "directory", "DIR", TEXT(directory),
     "directory for the files [.]")
 OPTION(PREFIX, 'o', "output", "PREFIX", OWN(take_prefix),
