@@ -51,6 +51,28 @@ TEST(a_pool_has_so_many)
 	pool_free(&p);
 }
 
+TEST(a_batch_may_be_larger_until_it_is_back)
+{
+	struct published n = { 0 };
+	struct batch *b;
+	struct pool p;
+	uint8_t *usual;
+
+	ck_assert(pool_init(&p, 1) == OK);
+	b = queue_take(&p.free);
+	usual = b->mem;
+	ck_assert(batch_enlarge(b, 2 * BATCH_SIZE, &n));
+	ck_assert_uint_eq(b->size, 2 * BATCH_SIZE);
+	memset(b->mem, 1, b->size);
+	ck_assert_uint_eq(published(&n), 1);
+	batch_done(b);
+	ck_assert_uint_eq(published(&n), 0);
+	ck_assert_ptr_eq(queue_take(&p.free), b);
+	ck_assert_ptr_eq(b->mem, usual);
+	ck_assert_uint_eq(b->size, BATCH_SIZE);
+	pool_free(&p);
+}
+
 static void *
 give(void *giver)
 {

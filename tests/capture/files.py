@@ -401,8 +401,8 @@ def long_on_the_wire():
 
 
 def more_than_libtrace_reads():
-    """A packet has at most 64 KiB in a record, whatever it had in the file; in a
-    compressed file, which libtrace reads, it ends the capture."""
+    """Packets of 64 KiB are whole; in a compressed file, which libtrace reads,
+    such a packet ends the capture."""
     packets = [Packet(BEGIN + n, bytes(60 if n < 5 else 70000))
                for n in range(9)]
     with program.directory() as top:
@@ -410,7 +410,7 @@ def more_than_libtrace_reads():
         program.run("-i", path, "--output", f"{top}/out")
         equal([(e["wire_len"], e["cap_len"]) for e in
                program.events(f"{top}/out")],
-              [(60, 60)] * 5 + [(70000, 65536)] * 4, "lengths")
+              [(60, 60)] * 5 + [(70000, 70000)] * 4, "lengths")
         with open(path, "rb") as plain, gzip.open(path + ".gz", "wb") as small:
             small.write(plain.read())
         result = program.run("-i", path + ".gz", "--output", f"{top}/gz",

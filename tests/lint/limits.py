@@ -9,7 +9,8 @@ import re
 
 PAGE = "doc/security.md"
 HEAD = "## Limits"
-FOLDERS = ("common", "ctf", "proto", "store", "relayd", "tools/ftrace")
+FOLDERS = ("common", "ctf", "proto", "store", "relayd", "tools/ftrace",
+           "tools/capture")
 OPTIONS = "relayd/process/options.tbl.h"
 
 LIMIT = re.compile(

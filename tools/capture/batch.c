@@ -106,6 +106,7 @@ pool_init(struct pool *p, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		p->batches[i].home = &p->free;
 		p->batches[i].mem = p->mem + (size_t)i * BATCH_SIZE;
+		p->batches[i].size = BATCH_SIZE;
 		queue_put(&p->free, &p->batches[i]);
 	}
 	return OK;
@@ -129,9 +130,32 @@ batch_reset(struct batch *b)
 	b->round = b->begin_ns = b->end_ns = b->discarded = 0;
 }
 
+bool
+batch_enlarge(struct batch *b, size_t size, struct published *n_large)
+{
+	uint8_t *mem = malloc(size);
+
+	assert(b->usual == NULL && size <= UINT32_MAX);
+	if (mem == NULL)
+		return false;
+	b->usual = b->mem;
+	b->mem = mem;
+	b->size = (uint32_t)size;
+	b->n_large = n_large;
+	published_add(n_large, 1);
+	return true;
+}
+
 void
 batch_done(struct batch *b)
 {
 	assert(b->home != NULL);
+	if (b->usual != NULL) {
+		free(b->mem);
+		b->mem = b->usual;
+		b->usual = NULL;
+		b->size = BATCH_SIZE;
+		published_sub(b->n_large, 1);
+	}
 	queue_put(b->home, b);
 }

@@ -2,21 +2,24 @@
 /*
  * Memory that is passed from thread to thread, many packets at a time: batches
  * of a fixed size, pools of them, and queues (liburcu's wait-free queue; an
- * eventfd wakes the consumer). Nothing is allocated after pool_init(), nothing
- * is locked.
+ * eventfd wakes the consumer). Nothing is allocated after pool_init(), except
+ * for packets that are larger than a batch; nothing is locked.
  */
 #ifndef TOOLS_CAPTURE_BATCH_H
 #define TOOLS_CAPTURE_BATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <urcu/wfcqueue.h>
 
 #include "common/compiler.h"
 #include "common/publish.h"
 #include "common/status.h"
+#include "tools/capture/record.h"
 
-#define BATCH_SIZE (256 * 1024)
+/* With the longest packet, and what is put before it in an event. */
+#define BATCH_SIZE (RECORD_LEN_MAX + 4096)
 
 /* Many producers, one consumer. */
 struct queue {
@@ -44,7 +47,8 @@ struct batch {
 	struct published handed; /* by queue_put(), to queue_take() */
 	struct batch *next;	 /* in a list of its current owner */
 	struct queue *home;	 /* where batch_done() puts it */
-	uint8_t *mem;		 /* BATCH_SIZE bytes, aligned to 64 */
+	uint8_t *mem;		 /* SIZE bytes, aligned to 64 */
+	uint32_t size;		 /* BATCH_SIZE, or what batch_enlarge() got */
 	uint32_t used;		 /* bytes */
 	uint32_t n;		 /* records or events */
 	uint32_t packets; /* of the network, among these; set by a worker */
@@ -56,6 +60,8 @@ struct batch {
 	uint64_t begin_ns, end_ns; /* of the first and of the last record */
 	uint64_t discarded; /* packets of this stream: since the last batch; for
 			       the sink, all so far */
+	uint8_t *usual;	    /* MEM of a batch that was not enlarged; or NULL */
+	struct published *n_large; /* batches that were enlarged, with it */
 };
 
 enum status queue_init(struct queue *q) MUST_CHECK;
@@ -84,6 +90,10 @@ void pool_free(struct pool *p); /* all batches must be back */
 
 /* Empty a batch, which a pool keeps as its last user left it. */
 void batch_reset(struct batch *b);
+/* Give an empty batch SIZE bytes until batch_done(), and add 1 to *N_LARGE
+ * until then. False: there is no memory. */
+bool batch_enlarge(
+    struct batch *b, size_t size, struct published *n_large) MUST_CHECK;
 /* Any thread. */
 void batch_done(struct batch *b);
 

@@ -118,6 +118,11 @@ console_summary(const struct console *c, const struct pipeline_stats *s,
 		    "%" PRIu64 " packets are not understood and so cannot be "
 		    "anonymised: their bytes were left out\n",
 		    s->withheld);
+	if (s->cut > 0)
+		fprintf(out_of(sink),
+		    "%" PRIu64 " packets were cut to %d bytes: there was no "
+		    "memory for more\n",
+		    s->cut, RECORD_LEN_MAX);
 	print_left_out(sink);
 	if (lost(s, sink) > 0)
 		fprintf(out_of(sink),
@@ -135,12 +140,13 @@ console_json(const struct console *c, const struct pipeline_stats *s,
 	    ", \"dropped_local\": %" PRIu64 ", \"written\": %" PRIu64
 	    ", \"left_out\": %" PRIu64 ", \"lost\": %" PRIu64
 	    ", \"withheld\": %" PRIu64 ", \"clamped\": %" PRIu64
-	    ", \"captured_bytes\": %" PRIu64 ", \"events\": %" PRIu64
-	    ", \"ctf_packets\": %" PRIu64 ", \"written_bytes\": %" PRIu64
+	    ", \"cut\": %" PRIu64 ", \"captured_bytes\": %" PRIu64
+	    ", \"events\": %" PRIu64 ", \"ctf_packets\": %" PRIu64
+	    ", \"written_bytes\": %" PRIu64
 	    ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    s->received, s->dropped_kernel, s->dropped_local, sink->written,
-	    sink->left_out, lost(s, sink), s->withheld, s->clamped, s->bytes,
-	    sink->events, sink->ctf_packets, sink->bytes,
+	    sink->left_out, lost(s, sink), s->withheld, s->clamped, s->cut,
+	    s->bytes, sink->events, sink->ctf_packets, sink->bytes,
 	    seconds_since(c->begin_ns), clock_cpu_s());
 }
 

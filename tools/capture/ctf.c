@@ -162,7 +162,7 @@ event_decode(struct reader *r, struct record *out, const uint8_t **bytes)
 	skip_headers(r, id);
 	out->len = little_take_u32(r);
 	*bytes = reader_take(r, out->len);
-	return out->len > RECORD_LEN_MAX ? E_MALFORMED : reader_done(r);
+	return out->len > LARGE_RECORD_LEN_MAX ? E_MALFORMED : reader_done(r);
 }
 
 static const char types[] =

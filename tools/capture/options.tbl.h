@@ -12,7 +12,7 @@ OPTION(COUNT, 'c', "count", "N", COUNT(count, 1, UINT64_MAX),
     "end after N packets of each input")
 OPTION(DURATION, 0, "duration", "TIME", TIME(duration_ns, 1, TIME_MAX_NS),
     "end after this time")
-OPTION(SNAPLEN, 's', "snaplen", "BYTES", NUMBER(snaplen, 0, RECORD_LEN_MAX),
+OPTION(SNAPLEN, 's', "snaplen", "BYTES", NUMBER(snaplen, 0, LARGE_RECORD_LEN_MAX),
     "capture at most that many bytes of a packet; 0: all [0]")
 OPTION(PROMISCUOUS, 0, "promiscuous", NULL, FLAG(promiscuous),
     "capture packets for other hosts too")

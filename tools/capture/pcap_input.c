@@ -307,7 +307,7 @@ pcap_input_next(struct pcap_input *in, const char *uri, struct record *r,
 	r->ns = (uint64_t)(uint32_t)h->ts.tv_sec * NS_PER_S +
 		part_of_second(h->ts.tv_usec);
 	r->wire_len = h->len;
-	r->cap_len = h->caplen <= RECORD_LEN_MAX ? h->caplen : RECORD_LEN_MAX;
+	r->cap_len = h->caplen;
 	r->link_type = in->link_type;
 	r->direction = cooked_direction(in, *bytes, r->cap_len);
 	r->kind = RECORD_PACKET;

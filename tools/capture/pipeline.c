@@ -39,17 +39,25 @@ close_packet(struct pipeline_worker *w, uint64_t round, bool is_round_end)
 	deliver(w, b);
 }
 
-/* Space for an event of at most SIZE bytes. */
+/* Open a batch with space for the event of a record. Without memory for a large
+ * packet it is cut. */
 static uint8_t *
-event_space(struct pipeline_worker *w, size_t size, uint64_t round)
+event_space(struct pipeline_worker *w, struct record *r, uint64_t round)
 {
-	assert(size <= BATCH_SIZE - CTF_HEADER_LEN);
-	if (w->open != NULL && w->open->used + size > BATCH_SIZE)
+	const size_t size = EVENT_SIZE_MAX(r->len);
+
+	if (w->open != NULL && w->open->used + size > w->open->size)
 		close_packet(w, round, false);
 	if (w->open == NULL) {
 		w->open = queue_wait(&w->pool.free, -1);
 		batch_reset(w->open);
 		w->open->used = CTF_HEADER_LEN;
+	}
+	if (w->open->used + size > w->open->size &&
+	    !batch_enlarge(
+		w->open, w->open->used + size, &w->reader->n_large)) {
+		r->len = r->cap_len = RECORD_LEN_MAX;
+		published_add(&w->reader->cut, 1);
 	}
 	return w->open->mem + w->open->used;
 }
@@ -58,7 +66,7 @@ static void
 add_event(struct pipeline_worker *w, struct record *r, uint64_t round)
 {
 	const enum payload payload = w->pipeline->config.payload;
-	uint8_t *out = event_space(w, EVENT_SIZE_MAX(r->len), round);
+	uint8_t *out = event_space(w, r, round);
 	struct batch *b = w->open;
 	struct headers h;
 
@@ -119,8 +127,9 @@ take_records(struct pipeline_worker *w, struct batch *b)
 		deliver(w, b);
 		return;
 	}
-	/* The combiner needs the end of each round to order them. */
-	if (config->is_strict || b->is_flush)
+	/* The combiner needs the end of each round to order them; a large
+	 * packet goes at once, as the next one waits for its memory. */
+	if (config->is_strict || b->is_flush || w->open->size > BATCH_SIZE)
 		close_packet(w, b->round, true);
 	batch_done(b);
 }
@@ -286,6 +295,7 @@ make_worker(struct pipeline *p, struct source_reader *r, unsigned number)
 	enum status st = queue_init(&w->in);
 
 	w->pipeline = p;
+	w->reader = r;
 	w->input = r->input;
 	w->number = r->first_worker + number;
 	if (st == OK && !p->config.has_records)
@@ -358,7 +368,7 @@ static uint32_t
 copy_len(const struct pipeline_config *config)
 {
 	if (config->has_records || config->payload == PAYLOAD_FULL)
-		return RECORD_LEN_MAX;
+		return LARGE_RECORD_LEN_MAX;
 	return config->payload == PAYLOAD_NONE ? 0 : EVENT_HEADERS_LEN;
 }
 
@@ -478,6 +488,7 @@ pipeline_stats(const struct pipeline *p)
 		s.dropped_kernel += published(&r->dropped_kernel);
 		s.withheld += published(&r->withheld);
 		s.clamped += published(&r->clamped);
+		s.cut += published(&r->cut);
 		s.bytes += published(&r->bytes);
 		for (unsigned w = 0; w < r->n_workers; w++)
 			s.withheld += published(&r->workers[w].withheld);

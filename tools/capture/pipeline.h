@@ -72,7 +72,8 @@ struct pipeline_stats {
 	uint64_t dropped_local;	 /* dropped without a free batch */
 	uint64_t withheld;	 /* not understood: their bytes were left out */
 	uint64_t clamped;	 /* older than the packet before them */
-	uint64_t bytes;		 /* captured */
+	uint64_t cut;	/* there was no memory for bytes after RECORD_LEN_MAX */
+	uint64_t bytes; /* captured */
 };
 
 struct pipeline;

@@ -10,6 +10,7 @@
 
 struct pipeline_worker {
 	struct pipeline *pipeline;
+	struct source_reader *reader; /* gives it packets */
 	unsigned input, number;
 	pthread_t thread;
 	bool is_started;
@@ -55,7 +56,8 @@ struct source_reader {
 
 	/* Published. */
 	struct published received, dropped_kernel, dropped_local, withheld,
-	    clamped, bytes;
+	    clamped, cut, bytes;
+	struct published n_large; /* batches with memory of their own */
 };
 
 /* The combiner's state of one source. */

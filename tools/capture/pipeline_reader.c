@@ -105,7 +105,7 @@ put(struct source_reader *r, unsigned w, const struct record *from,
 	struct record *to = (struct record *)(b->mem + b->used);
 
 	assert(b->used % RECORD_ALIGN == 0);
-	assert(b->used + record_size(from->len) <= BATCH_SIZE);
+	assert(b->used + record_size(from->len) <= b->size);
 	*to = *from;
 	if (from->len > 0) /* else BYTES may be NULL */
 		memcpy(record_bytes(to), bytes, from->len);
@@ -141,6 +141,24 @@ is_wanted(const struct pipeline_config *config, const struct record *record)
 		   (record->direction == DIRECTION_OUTGOING);
 }
 
+/* A packet that is larger than a batch gets one with memory of its own, when
+ * the one before it has gone. Without memory it is cut. */
+static void
+make_room(struct source_reader *r, struct batch *b, struct record *record)
+{
+	const struct timespec pause = { .tv_nsec = NS_PER_MS };
+	const size_t size = record_size(record->len);
+
+	if (size <= b->size)
+		return;
+	while (published(&r->n_large) > 0)
+		nanosleep(&pause, NULL);
+	if (batch_enlarge(b, size, &r->n_large))
+		return;
+	record->len = record->cap_len = RECORD_LEN_MAX;
+	published_add(&r->cut, 1);
+}
+
 static void
 take_packet(
     struct source_reader *r, struct record *record, const uint8_t *bytes)
@@ -159,7 +177,7 @@ take_packet(
 	if (p->config.key != NULL && !link_layer_is_known(record->link_type))
 		record->len = 0;
 	if (r->open[w] != NULL &&
-	    r->open[w]->used + record_size(record->len) > BATCH_SIZE) {
+	    r->open[w]->used + record_size(record->len) > r->open[w]->size) {
 		pass_batches(r, false);
 		w = choose_worker(r, record, bytes);
 	}
@@ -180,7 +198,10 @@ take_packet(
 	record->ns = in_order(r, time_of(r, w), record->ns);
 	if (record->ns > r->read_ns)
 		r->read_ns = record->ns;
+	make_room(r, r->open[w], record);
 	put(r, w, record, bytes);
+	if (r->open[w]->size > BATCH_SIZE)
+		pass_batches(r, false);
 }
 
 /* Drops of the kernel belong to all streams: the first one reports them. */
@@ -210,7 +231,7 @@ put_stats(struct source_reader *r, unsigned w, uint64_t ns)
 		stats.dropped_kernel += published(&of->dropped_kernel);
 		stats.dropped_local += published(&of->dropped_local);
 	}
-	if (r->open[w]->used + record_size(record.len) <= BATCH_SIZE)
+	if (r->open[w]->used + record_size(record.len) <= r->open[w]->size)
 		put(r, w, &record, (const uint8_t *)&stats);
 }
 

@@ -36,10 +36,10 @@ enum record_kind {
 
 struct record {
 	uint64_t ns; /* since the Unix epoch; never decreases within a stream */
-	uint32_t wire_len;  /* bytes; as pcap counts, without a checksum of
-			       Ethernet */
-	uint32_t cap_len;   /* bytes that were captured, at most --snaplen */
-	uint32_t len;	    /* bytes here, at most CAP_LEN */
+	uint32_t wire_len; /* bytes; as pcap counts, without a checksum of
+			      Ethernet */
+	uint32_t cap_len;  /* bytes that were captured, at most --snaplen */
+	uint32_t len; /* bytes here, at most CAP_LEN and LARGE_RECORD_LEN_MAX */
 	uint16_t link_type; /* enum linktype, or another number of its list */
 	uint8_t direction;  /* enum direction */
 	uint8_t kind;	    /* enum record_kind */
@@ -53,8 +53,10 @@ struct record_stats {
 };
 
 #define RECORD_ALIGN 8
-/* The most bytes of a packet, which libtrace 3 can read. */
-#define RECORD_LEN_MAX 65536
+/* The most bytes of a packet that fit into a batch. libpcap reads no more of
+ * most link types, and of none (D-Bus) more than the second number. */
+#define RECORD_LEN_MAX (256 * 1024)
+#define LARGE_RECORD_LEN_MAX (128 * 1024 * 1024)
 
 static inline uint8_t *
 record_bytes(struct record *r)

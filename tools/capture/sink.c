@@ -30,7 +30,7 @@ sink_header(const struct sink *sink, unsigned stream, struct batch *b,
 	};
 
 	assert(stream < sink->config.n_streams);
-	assert(b->used >= CTF_HEADER_LEN && b->used <= BATCH_SIZE);
+	assert(b->used >= CTF_HEADER_LEN && b->used <= b->size);
 	assert(b->begin_ns <= b->end_ns);
 	ctf_header_encode(b->mem, &sink->config.trace, &packet);
 	return packet;

@@ -20,8 +20,6 @@
 /* After so many bytes, or so much time, what was written is in the file. */
 #define FLUSH_BYTES (256 * 1024)
 #define FLUSH_NS (1 * NS_PER_S)
-/* Those of tcpdump: readers refuse files with longer packets. */
-#define SNAPLEN_MAX 262144
 /* Interfaces of a pcapng file: one for each link type. */
 #define LINK_TYPES_MAX 16
 
@@ -108,6 +106,23 @@ put_section(struct sink_pcap *f)
 	f->series.rotation.bytes += SECTION_LEN;
 }
 
+/* What a file says of its longest packet: readers cut what is longer, and
+ * libpcap refuses what exceeds its limit, which depends on the link type. */
+static uint32_t
+snaplen_of(uint16_t link_type)
+{
+	switch (link_type) {
+	case 189: /* USB, of Linux */
+	case 220: /* the same, with padding */
+	case 231: /* D-Bus */
+	case 249: /* USB, of USBPcap */
+	case 279: /* EBHSCR */
+		return LARGE_RECORD_LEN_MAX;
+	default:
+		return RECORD_LEN_MAX;
+	}
+}
+
 static void
 put_interface(struct sink_pcap *f, uint16_t link_type)
 {
@@ -117,7 +132,7 @@ put_interface(struct sink_pcap *f, uint16_t link_type)
 	at = little_u32(at, INTERFACE_LEN);
 	at = little_u16(at, link_type);
 	at = little_u16(at, 0);
-	at = little_u32(at, SNAPLEN_MAX);
+	at = little_u32(at, snaplen_of(link_type));
 	at = little_u16(at, OPTION_RESOLUTION);
 	at = little_u16(at, 1);
 	*at = f->is_micro ? 6 : 9;
@@ -158,7 +173,7 @@ open_dumper(struct sink_pcap *f, uint16_t link_type)
 {
 	if (f->pcap == NULL)
 		f->pcap = pcap_open_dead_with_tstamp_precision(
-		    pcap_input_dlt(link_type), SNAPLEN_MAX,
+		    pcap_input_dlt(link_type), (int)snaplen_of(link_type),
 		    f->is_micro ? PCAP_TSTAMP_PRECISION_MICRO
 				: PCAP_TSTAMP_PRECISION_NANO);
 	if (f->pcap == NULL)
