@@ -51,6 +51,29 @@ packages_sshd()
 		dpkg -x openssh-server_*.deb .)
 }
 
+# The directory named gets the capture files of tcpdump's tests, from the source
+# package at the mirror of the binary one. Lists and settings of apt are its own.
+packages_capture_files()
+{
+	[ ! -d "$1/tests" ] || return 0
+	mirror=$(apt-get download --print-uris tcpdump | sed -n "s,^'\(.*\)/pool/.*,\1,p")
+	[ -n "$mirror" ] || return 1
+	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+	mkdir -p "$1/lists/partial" "$1/archives/partial"
+	echo "deb-src $mirror $codename main" >"$1/sources.list"
+	cat >"$1/apt.conf" <<END
+Dir::Etc::sourcelist "$1/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::State::lists "$1/lists";
+Dir::Cache "$1";
+APT::Sandbox::User "";
+END
+	(cd "$1" && export APT_CONFIG=apt.conf && apt-get update -qq &&
+		apt-get source -qq --download-only tcpdump &&
+		tar -xf tcpdump_*.orig.tar.?z --strip-components=1 \
+			--wildcards '*/tests/*.pcap' '*/tests/*.pcapng')
+}
+
 # Those of the packages named that are not installed.
 packages_missing()
 {
