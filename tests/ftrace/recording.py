@@ -31,6 +31,12 @@ exit $status
 """ % ((TRACEFS,) * 8)
 
 
+# A program that sees tracefs.
+MOUNT = ("unshare", "-m", "sh", "-c", """mount --make-rprivate / &&
+{ [ -d %s/events ] || mount -t tracefs none %s; } && exec "$@"
+""" % (TRACEFS, TRACEFS), "sh")
+
+
 class Skip(Exception):
     """This case cannot be tried here."""
 

@@ -428,6 +428,9 @@ env_block(struct buf *out, const struct kernel_trace *t,
 	env_string(out, "trace_buffer", s->buffer);
 	env_string(out, "trace_clock", d->clock);
 	env_string(out, "clock_offset", s->offset_from);
+	if (s->has_error)
+		tsdl_format(out, "	clock_offset_error_ns = %" PRIu64 ";\n",
+		    s->error_ns);
 	tsdl_text(out, "};\n\n");
 }
 

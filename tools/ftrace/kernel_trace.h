@@ -38,6 +38,8 @@ struct kernel_settings {
 	bool has_offset;
 	int64_t offset_ns;
 	const char *offset_from; /* its source; borrowed for the call */
+	bool has_error;
+	uint64_t error_ns; /* the offset is wrong by at most that much */
 	/* The time of any event, for recordings without an id of their own. */
 	uint64_t some_time;
 };

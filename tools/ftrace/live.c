@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "tools/client/client.h"
 #include "tools/ftrace/kernel_stream.h"
+#include "tools/ftrace/live_offset.h"
 #include "tools/ftrace/live_time.h"
 #include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/page.h"
@@ -60,8 +61,7 @@ struct live {
 	uint64_t tick_ns; /* when beacons are due; 0: no page has come */
 	bool has_begun;	  /* everything is sent from here on */
 	bool has_ended;	  /* nothing more comes */
-	bool has_arrival; /* a minimum of Unix time less the trace's time */
-	int64_t arrival_ns;
+	struct live_offset offset;
 	struct kernel_counts logged;
 	uint64_t logged_ns;
 	bool is_end_logged;
@@ -413,12 +413,9 @@ static void
 note_arrival(struct live *l, uint64_t time)
 {
 	const uint64_t ns = kernel_time_ns(l->trace, time);
-	const int64_t ahead = (int64_t)(clock_wall_ns() - ns);
 
 	live_clock_page(&l->clock, clock_now_ns(), ns);
-	if (!l->has_arrival || ahead < l->arrival_ns)
-		l->arrival_ns = ahead;
-	l->has_arrival = true;
+	live_offset_last(&l->offset, ns);
 }
 
 /* The age of a page is that of its first event. The page's own time may be that
@@ -433,13 +430,15 @@ note_age(struct live *l, uint64_t now, const uint8_t *bytes)
 	struct page p;
 
 	layout.size = l->page_size;
-	if (!live_clock_now(&l->clock, now, &ns) ||
-	    page_open(&p, &layout, bytes) != OK)
+	if (page_open(&p, &layout, bytes) != OK)
 		return;
 	is_partial = p.end - p.bytes < (layout.size - layout.data_at) / 2;
 	if (!page_next(&p, &e))
 		return;
 	begin = kernel_time_ns(l->trace, e.time);
+	live_offset_first(&l->offset, begin);
+	if (!live_clock_now(&l->clock, now, &ns))
+		return;
 	live_hold_page(&l->hold, now, ns > begin ? ns - begin : 0, is_partial);
 }
 
@@ -447,15 +446,13 @@ note_age(struct live *l, uint64_t now, const uint8_t *bytes)
 static void
 begin_live(struct live *l)
 {
-	struct kernel_settings *s = &l->settings;
 	enum status st = OK;
 
 	assert(!l->has_begun);
-	if (!s->has_offset && l->has_arrival) {
-		s->has_offset = true;
-		s->offset_ns = l->arrival_ns;
-		s->offset_from = "arrival";
-		st = kernel_metadata_again(l->trace, s);
+	if (l->offset.has_arrival) {
+		live_offset_set(&l->offset, &l->settings, l->dat);
+		st = kernel_metadata_again(l->trace, &l->settings);
+		live_offset_log(&l->settings, l->dat, l->peer);
 	}
 	if (st != OK)
 		log_error("peer=%s: cannot write its clock offset: %s", l->peer,
@@ -658,6 +655,7 @@ read_metadata(struct live *l, const struct live_about *about)
 			.some_time = clock_wall_ns(),
 		};
 		kernel_settings_offset(&l->settings, l->dat);
+		live_offset_begin(&l->offset, about->is_local);
 		st = kernel_trace_create(&l->trace, l->dat, &l->settings, why);
 		dat_forget_events(l->dat);
 	}

@@ -72,6 +72,7 @@ struct live_about {
 	uint32_t page_size;
 	const uint8_t *metadata; /* a trace.dat up to its pages; borrowed */
 	size_t metadata_size;	 /* during the call */
+	bool is_local; /* it connects from an address of this machine */
 };
 
 /* Call it once the metadata is whole. Failures are logged. */

@@ -97,7 +97,9 @@ page_feed_begin(struct page_feed *f, const struct page_feed_config *config,
     const char **why)
 {
 	struct recording *r = f->recording;
-	struct live_about about = { .name = f->name, .cpus = r->n_parts };
+	struct live_about about = { .name = f->name,
+		.cpus = r->n_parts,
+		.is_local = config->is_local };
 	struct dat_layout l;
 	enum status st = recording_map(
 	    r, &about.metadata, &about.metadata_size);

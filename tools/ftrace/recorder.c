@@ -208,6 +208,18 @@ recorder_may_use(void *arg, uint64_t bytes)
 	       NULL;
 }
 
+/* Both ends of its connection have one address. */
+static bool
+is_local(const struct recorder *r)
+{
+	struct sockaddr_storage own;
+	socklen_t n = sizeof(own);
+
+	return getsockname(r->fd, (struct sockaddr *)&own, &n) == 0 &&
+	       address_is_same((const struct sockaddr *)&own,
+		   (const struct sockaddr *)&r->peer);
+}
+
 /* Begins the pages if the metadata is whole; E_MORE: it is not. */
 static enum status
 begin_pages(struct recorder *r, bool is_end)
@@ -215,6 +227,7 @@ begin_pages(struct recorder *r, bool is_end)
 	const struct page_feed_config config = {
 		.is_datagrams = !r->dialog.begin.is_tcp,
 		.is_end = is_end,
+		.is_local = is_local(r),
 		.page_size_max = page_size_max(&r->dialog.begin),
 		.live = r->all->live,
 		.base = r->all->loop->base,
