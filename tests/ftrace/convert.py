@@ -124,6 +124,66 @@ def names_are_as_lttng_has_them():
               (top / "out/metadata").read_text(), "the tracer's name")
 
 
+# Events of ftrace, and their names in "lttng list --kernel".
+LTTNG = {
+    "exceptions": {"page_fault_user": "x86_exceptions_page_fault_user"},
+    "irq_vectors": {
+        "local_timer_entry": "x86_irq_vectors_local_timer_entry",
+        "x86_platform_ipi_exit": "x86_irq_vectors_ipi_exit",
+        "vector_alloc": "vector_alloc"},
+    "net": {"netif_receive_skb": "net_if_receive_skb",
+            "netif_rx_entry": "net_if_rx_entry",
+            "napi_gro_frags_exit": "net_napi_gro_frags_exit",
+            "net_dev_queue": "net_dev_queue"},
+    "napi": {"napi_poll": "napi_poll"},
+    "compaction": {
+        "mm_compaction_isolate_migratepages":
+            "compaction_isolate_migratepages"},
+    "kvm": {"kvm_entry": "kvm_x86_entry", "kvm_exit": "kvm_x86_exit",
+            "kvm_mmio": "kvm_mmio"},
+    "power": {"cpu_idle": "power_cpu_idle",
+              "machine_suspend": "power_machine_suspend",
+              "clock_enable": "power_clock_enable"},
+    "syscalls": {"sys_enter_read": "syscall_entry_read"},
+    "vmscan": {"mm_vmscan_kswapd_wake": "mm_vmscan_kswapd_wake"}}
+
+
+def other_names_of_events_are_as_lttng_has_them():
+    m = dat_file.Maker()
+    rows = [(system, ours, theirs) for system, names in LTTNG.items()
+            for ours, theirs in names.items()]
+    systems = {system: [] for system in LTTNG}
+    for i, (system, ours, _) in enumerate(rows):
+        systems[system].append(m.format(ours, 300 + i, [("int n", 8, 4, 1)]))
+    data = b"".join(m.entry(m.event(300 + i, m.pack("i", i)), 1)
+                    for i in range(len(rows)))
+    with converted(m.file_v6([], systems, [[m.page(1000, data)]]),
+                   "--names=lttng") as (top, _):
+        got, _ = reading.babeltrace2(top / "out")
+        equal([e.name for e in got], [theirs for _, _, theirs in rows], "names")
+        check("s32 _tid;" in (top / "out/metadata").read_text(), "the context")
+
+
+def kinds_of_block_requests_are_lttngs_flags():
+    """Letters of the kernel; bits of LTTng."""
+    texts = {b"R": 4, b"W": 1, b"RA": 12, b"WS": 33, b"WSM": 97, b"D": 2,
+             b"DE": 130, b"FF": 1 << 8 | 1 << 10, b"WFS": 1 << 9 | 33,
+             b"FWFS": 1 << 10 | 1 << 9 | 33, b"F": 1 << 8, b"N": 0, b"": 0}
+    m = dat_file.Maker()
+    systems = {"block": [m.format("block_rq_issue", 300, [
+        ("char rwbs[8]", 8, 8, 0), ("int n", 16, 4, 1)])]}
+    data = b"".join(m.entry(m.event(300, text.ljust(8, b"\0") + bytes(4)), 1)
+                    for text in texts)
+    whole = m.file_v6([], systems, [[m.page(1000, data)]])
+    with converted(whole, "--names=lttng") as (top, _):
+        equal([int(e.fields["rwbs"], 16) for e in
+               reading.babeltrace2(top / "out")[0]], list(texts.values()),
+              "flags")
+    with converted(whole) as (top, _):
+        equal([e.fields["rwbs"].encode() for e in
+               reading.babeltrace2(top / "out")[0]], list(texts), "letters")
+
+
 def hostile_names(m):
     """Reserved words of TSDL, names twice, names of lengths, text that would end a
     string."""
@@ -383,6 +443,8 @@ def what_grows_without_bounds_is_refused():
 
 CASES = (recordings_are_as_their_report, pages_behind_a_cut_are_read,
          names_are_as_lttng_has_them,
+         other_names_of_events_are_as_lttng_has_them,
+         kinds_of_block_requests_are_lttngs_flags,
          any_names_are_read, names_again_and_again_cost_little,
          time_never_goes_back,
          what_is_not_described_is_counted, a_date_makes_it_unix_time,

@@ -6,7 +6,7 @@ import subprocess
 
 ENVIRONMENT = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
 CPU = re.compile(r"\{ cpu_id = (\d+) \}, \{ common_flags = (\w+), "
-                 r"common_preempt_count = (\d+), common_pid = (-?\d+) \}, "
+                 r"common_preempt_count = (\d+), (?:common_pid|tid) = (-?\d+) \}, "
                  r"\{ ?(.*?) ?\}$")
 CTF = re.compile(r"^\[(\d+)\] \([^)]*\) (?:\S+ )?(\S+?):? \{ cpu_id")
 FIELD = re.compile(r"(\w+) = (\"(?:\\.|[^\"\\])*\"|\[[^\]]*\](?:[^,]*\])*|[^,]+)"

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/compiler.h"
 #include "ctf/tsdl_text.h"
+#include "tools/ftrace/lttng_names.h"
 #include "tools/ftrace/order.h"
 
 /* Readers count ns since 1970 in 63 bits; half of that is for the offset. */
@@ -115,6 +116,7 @@ enum kernel_op_kind {
 	OP_ARRAY, /* numbers of ELEMENT bytes, as above, after their count */
 	OP_REST_TEXT, /* text from AT to the end of the event */
 	OP_REST_ARRAY,
+	OP_RWBS, /* SIZE letters from AT, as LTTng's flags */
 };
 
 struct kernel_op {
@@ -146,7 +148,8 @@ add_copy(struct kernel_op *out, uint32_t n, uint32_t first, uint32_t at,
 }
 
 static uint32_t
-add_field(struct kernel_op *out, uint32_t n, const struct event_field *f)
+add_field(struct kernel_op *out, uint32_t n, const struct event_format *format,
+    const struct event_field *f, enum kernel_names names)
 {
 	static const enum kernel_op_kind kinds[] = {
 		[FIELD_INTEGER] = OP_COPY,
@@ -159,6 +162,12 @@ add_field(struct kernel_op *out, uint32_t n, const struct event_field *f)
 		[FIELD_REST_ARRAY] = OP_REST_ARRAY,
 	};
 
+	if (names == KERNEL_NAMES_LTTNG && lttng_is_rwbs(format, f)) {
+		out[n] = (struct kernel_op){
+			.kind = OP_RWBS, .at = f->offset, .size = f->size
+		};
+		return n + 1;
+	}
 	if (kinds[f->kind] == OP_COPY)
 		return add_copy(out, n, 0, f->offset, f->size);
 	out[n] = (struct kernel_op){ .kind = (uint8_t)kinds[f->kind],
@@ -169,7 +178,8 @@ add_field(struct kernel_op *out, uint32_t n, const struct event_field *f)
 	return n + 1;
 }
 
-/* The fields of the event context, in its order. */
+/* The fields of the event context, in its order; LTTng has the last one too,
+ * as tid. */
 static const struct {
 	const char *name;
 	uint32_t size;
@@ -180,7 +190,8 @@ static const struct {
 };
 
 static uint32_t
-kernel_event_compile(const struct event_format *f, struct kernel_op *out)
+kernel_event_compile(const struct event_format *f, enum kernel_names names,
+    struct kernel_op *out)
 {
 	uint32_t n = 0;
 
@@ -194,7 +205,7 @@ kernel_event_compile(const struct event_format *f, struct kernel_op *out)
 		n = add_copy(out, n, 0, c->offset, c->size);
 	}
 	for (unsigned i = f->n_common; i < f->n_fields; i++)
-		n = add_field(out, n, &f->fields[i]);
+		n = add_field(out, n, f, &f->fields[i], names);
 	return n;
 }
 
@@ -248,11 +259,24 @@ find(const struct kernel_op *op, const uint8_t *data, uint32_t n, bool is_big,
 }
 
 static uint8_t *
+put_rwbs(const struct kernel_op *op, const uint8_t *data, bool is_big,
+    uint8_t *out, const uint8_t *end)
+{
+	if (end - out < (ptrdiff_t)sizeof(uint32_t))
+		return NULL;
+	return order_store_u32(
+	    is_big, out, lttng_rwbs_flags(data + op->at, op->size));
+}
+
+static uint8_t *
 put_found(const struct kernel_op *op, const uint8_t *data, uint32_t n,
     bool is_big, uint8_t *out, const uint8_t *end)
 {
-	uint32_t at, len = find(op, data, n, is_big, &at);
+	uint32_t at, len;
 
+	if (op->kind == OP_RWBS)
+		return put_rwbs(op, data, is_big, out, end);
+	len = find(op, data, n, is_big, &at);
 	if (op->kind == OP_TEXT || op->kind == OP_REST_TEXT)
 		return put_text(data + at, len, out, end);
 	return put_array(data + at, len, op->element, is_big, out, end);
@@ -281,68 +305,14 @@ kernel_event_encode(const struct kernel_trace *t, const struct kernel_event *e,
 	return at;
 }
 
-/* LTTng's names of kernel events. Those that are not listed have the same name,
- * without the system. */
-
-/* Prefixes of names in a system, and LTTng's prefix. */
-static const struct {
-	const char *system, *ours, *theirs;
-} prefixes[] = {
-	{ "syscalls", "sys_enter_", "syscall_entry_" },
-	{ "syscalls", "sys_exit_", "syscall_exit_" },
-	{ "irq", "softirq_", "irq_softirq_" },
-	{ "irq", "tasklet_", "irq_tasklet_" },
-	{ "timer", "hrtimer_", "timer_hrtimer_" },
-	{ "timer", "itimer_", "timer_itimer_" },
-	{ "kmem", "kmalloc", "kmem_kmalloc" },
-	{ "kmem", "kfree", "kmem_kfree" },
-	{ "kmem", "mm_page_", "kmem_mm_page_" },
-	{ "power", "cpu_idle", "power_cpu_idle" },
-	{ "power", "cpu_frequency", "power_cpu_frequency" },
-	{ "skb", "kfree_skb", "skb_kfree" },
-	{ "skb", "consume_skb", "skb_consume" },
-	{ "printk", "console", "printk_console" },
-};
-
-static bool
-begins(const char *s, const char *with)
-{
-	return strncmp(s, with, strlen(with)) == 0;
-}
-
 static void
-kernel_names_event(
-    char *out, const struct event_format *f, enum kernel_names names)
+name_event(char *out, const struct event_format *f, enum kernel_names names)
 {
-	const size_t size = 2 * EVENT_NAME_MAX;
-
-	if (names == KERNEL_NAMES_SYSTEM) {
-		(void)snprintf(out, size, "%s:%s", f->system, f->name);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
-		if (strcmp(f->system, prefixes[i].system) == 0 &&
-		    begins(f->name, prefixes[i].ours)) {
-			(void)snprintf(out, size, "%s%s", prefixes[i].theirs,
-			    f->name + strlen(prefixes[i].ours));
-			return;
-		}
-	(void)snprintf(out, size, "%s", f->name);
-}
-
-/* The scheduler's pids are thread ids, and LTTng names them so. */
-static void
-kernel_names_field(char out[EVENT_NAME_MAX], const struct event_format *f,
-    const struct event_field *field, enum kernel_names names)
-{
-	const size_t n = strlen(field->name);
-
-	(void)snprintf(out, EVENT_NAME_MAX, "%s", field->name);
-	if (names != KERNEL_NAMES_LTTNG || strcmp(f->system, "sched") != 0)
-		return;
-	if (strcmp(out, "pid") == 0 ||
-	    (n > 4 && strcmp(out + n - 4, "_pid") == 0))
-		out[n - 3] = 't';
+	if (names == KERNEL_NAMES_LTTNG)
+		lttng_event_name(out, f);
+	else
+		(void)snprintf(
+		    out, LTTNG_NAME_SIZE, "%s:%s", f->system, f->name);
 }
 
 /* Names in one event: of a field, and of its length. */
@@ -459,9 +429,9 @@ clock_block(struct buf *out, const struct kernel_trace *t,
 }
 
 static void
-stream_block(struct buf *out)
+stream_block(struct buf *out, enum kernel_names names)
 {
-	tsdl_text(out,
+	tsdl_format(out,
 	    "typealias integer { size = 64; align = 8; signed = false;\n"
 	    "	map = clock.ftrace.value; } := timestamp_t;\n\n"
 	    "stream {\n"
@@ -473,7 +443,7 @@ stream_block(struct buf *out)
 	    "	event.context := struct {\n"
 	    "		x8 _common_flags;\n"
 	    "		u8 _common_preempt_count;\n"
-	    "		s32 _common_pid;\n"
+	    "		s32 _%s;\n"
 	    "	};\n"
 	    "	packet.context := struct {\n"
 	    "		timestamp_t timestamp_begin;\n"
@@ -484,7 +454,8 @@ stream_block(struct buf *out)
 	    "		u64 events_discarded;\n"
 	    "		u32 cpu_id;\n"
 	    "	};\n"
-	    "};\n\n");
+	    "};\n\n",
+	    names == KERNEL_NAMES_LTTNG ? "tid" : "common_pid");
 }
 
 /* The place of NAME in SORTED, where it is or belongs. */
@@ -590,7 +561,9 @@ fields(struct buf *out, const struct event_format *f, enum kernel_names how,
 
 	names->n = 0;
 	for (unsigned i = f->n_common; i < f->n_fields; i++) {
-		kernel_names_field(name, f, &f->fields[i], how);
+		(void)snprintf(name, sizeof(name), "%s", f->fields[i].name);
+		if (how == KERNEL_NAMES_LTTNG)
+			lttng_field_name(name, f);
 		(void)take_name(names, name);
 	}
 	for (unsigned i = f->n_common; i < f->n_fields; i++) {
@@ -604,7 +577,10 @@ fields(struct buf *out, const struct event_format *f, enum kernel_names how,
 			    EVENT_NAME_MAX, own);
 			of_length = take_name(names, length);
 		}
-		field(out, x, own, of_length);
+		if (how == KERNEL_NAMES_LTTNG && lttng_is_rwbs(f, x))
+			tsdl_format(out, "		x32 _%s;\n", own);
+		else
+			field(out, x, own, of_length);
 	}
 }
 
@@ -612,9 +588,9 @@ static void
 event(struct buf *out, const struct event_format *f, enum kernel_names how,
     struct names *names)
 {
-	char name[2 * EVENT_NAME_MAX];
+	char name[LTTNG_NAME_SIZE];
 
-	kernel_names_event(name, f, how);
+	name_event(name, f, how);
 	tsdl_text(out, "event {\n	name = ");
 	tsdl_quoted(out, name);
 	tsdl_format(out,
@@ -647,7 +623,7 @@ kernel_metadata(struct kernel_trace *t, const struct kernel_settings *settings)
 		return E_NOMEM;
 	head(out, t, settings);
 	t->head_size = buf_len(out);
-	stream_block(out);
+	stream_block(out, settings->names);
 	for (unsigned i = 0; i < t->dat->n_events; i++)
 		if (t->events[i].ops != NULL)
 			event(out, t->dat->events[i], settings->names, names);
@@ -678,7 +654,7 @@ kernel_metadata_again(
 }
 
 static enum status
-compile(struct kernel_trace *t)
+compile(struct kernel_trace *t, enum kernel_names names)
 {
 	const struct dat *d = t->dat;
 	const size_t n_events = d->n_events + 1;
@@ -692,7 +668,8 @@ compile(struct kernel_trace *t)
 		return E_NOMEM;
 	next = t->ops;
 	for (unsigned i = 0; i < d->n_events; i++) {
-		const uint32_t n = kernel_event_compile(d->events[i], next);
+		const uint32_t n = kernel_event_compile(
+		    d->events[i], names, next);
 
 		if (n == 0)
 			continue;
@@ -728,7 +705,7 @@ kernel_trace_create(struct kernel_trace **out, const struct dat *d,
 	t->time_max = time_max(t->freq);
 	make_uuid(t->uuid, d, settings->buffer, settings->some_time);
 	make_uuid(t->clock_uuid, d, "/clock", settings->some_time);
-	st = compile(t);
+	st = compile(t, settings->names);
 	if (st == OK)
 		st = kernel_metadata(t, settings);
 	if (st != OK) {
