@@ -184,6 +184,47 @@ def kinds_of_block_requests_are_lttngs_flags():
                reading.babeltrace2(top / "out")[0]], list(texts), "letters")
 
 
+def functions_have_names_if_asked_for():
+    """Beside their addresses; of the file's kallsyms."""
+    for big, long_size, version in (False, 8, 6), (True, 4, 7):
+        m = dat_file.Maker(big, long_size)
+        long = "Q" if long_size == 8 else "I"
+        m.symbols = b"".join(b"%s %s\n" % (
+            b"%0*x" % (2 * long_size, address), rest) for address, rest in (
+                (0x81000100, b"T second"), (0x81000000, b"t first"),
+                (0x81000200, b"d data"), (0x81000200, b"t __at_data"),
+                (0x81000300, b"D rodata"), (0x82000000, b"t of_module\t[m]"),
+                (0, b"t zero"))) + b"x y\nffff\n\0\n81000400 t"
+        fields = [("unsigned long ip", 8, long_size, 0),
+                  ("void * skbaddr", 8 + long_size, long_size, 0)]
+        stack = [("int size", 8, 4, 1), ("unsigned long caller[8]", 16,
+                                         8 * long_size, 0)]
+        ftrace = [m.format("kernel_stack", 4, stack)]
+        systems = {"a": [m.format("x", 300, fields)]}
+        want = {0x81000000: "first", 0x81000042: "first+0x42",
+                0x810001ff: "second+0xff", 0x81000200: "__at_data",
+                0x81000301: "", 0x82000004: "of_module+0x4",
+                0x8fffffff: "", 5: ""}
+        data = b"".join(m.entry(m.event(300, m.pack(2 * long, a, a)), 1)
+                        for a in want)
+        data += m.entry(m.event(4, m.pack("i", 2) + bytes(4) + m.pack(
+            2 * long, 0x81000001, 7)), 1)
+        pages = [[m.page(1000, data)]]
+        whole = m.file_v6(ftrace, systems, pages) if version == 6 else \
+            m.file_v7(ftrace, systems, {"": pages}, packing="zlib")
+        with converted(whole, "--symbols") as (top, _):
+            got = reading.babeltrace2(top / "out")[0]
+            equal([(int(e.fields["ip"], 16), e.fields["ip_symbol"])
+                   for e in got[:-1]], list(want.items()), "symbols")
+            check("skbaddr_symbol" not in got[0].fields, "addresses of data")
+            text = reading.run("babeltrace2", str(top / "out")).stdout
+            check('caller_symbol = [ [0] = "first+0x1", [1] = "" ]' in text,
+                  text)
+        with converted(whole) as (top, _):
+            check("symbol" not in (top / "out/metadata").read_text(),
+                  "nobody asked")
+
+
 def hostile_names(m):
     """Reserved words of TSDL, names twice, names of lengths, text that would end a
     string."""
@@ -445,6 +486,7 @@ CASES = (recordings_are_as_their_report, pages_behind_a_cut_are_read,
          names_are_as_lttng_has_them,
          other_names_of_events_are_as_lttng_has_them,
          kinds_of_block_requests_are_lttngs_flags,
+         functions_have_names_if_asked_for,
          any_names_are_read, names_again_and_again_cost_little,
          time_never_goes_back,
          what_is_not_described_is_counted, a_date_makes_it_unix_time,

@@ -20,6 +20,7 @@ class Maker:
     def __init__(self, big=False, long_size=8):
         self.order = ">" if big else "<"
         self.big, self.long_size = big, long_size
+        self.symbols = b"ffffffff81000000 T _stext\n"
         self.commands = self.block(b"1 init\n")
 
     def pack(self, kinds, *values):
@@ -101,13 +102,12 @@ class Maker:
 
     def blocks(self, ftrace, systems):
         """Items 6 to 9, as (section id, bytes)."""
-        symbols = b"ffffffff81000000 T _stext\n"
         printk = b"0xffffffff82000000 : \"x\"\n"
         return [(16, self.headers()),
                 (17, self.pack("I", len(ftrace))
                  + b"".join(self.block(t) for t in ftrace)),
                 (18, self.formats(systems)),
-                (19, self.pack("I", len(symbols)) + symbols),
+                (19, self.pack("I", len(self.symbols)) + self.symbols),
                 (20, self.pack("I", len(printk)) + printk),
                 (21, self.commands)]
 

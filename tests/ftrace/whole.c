@@ -75,7 +75,7 @@ whole_convert(const uint8_t *p, size_t n, struct kernel_counts *counts)
 	char why[DAT_WHY_MAX];
 	struct kernel_trace *t;
 	struct dat *d;
-	enum status st = dat_read(&d, p, n, why);
+	enum status st = dat_read_symbols(&d, p, n, n % 4 >= 2, why);
 
 	*counts = (struct kernel_counts){ 0 };
 	if (st != OK) {

@@ -27,7 +27,7 @@ struct convert_options {
 	struct url url;		       /* RELAY, parsed */
 	char session[SESSION_SIZE];
 	enum kernel_names names;
-	bool has_offset, is_quiet;
+	bool has_offset, is_quiet, has_symbols;
 	int64_t offset_ns;
 };
 
@@ -234,7 +234,8 @@ open_file(struct convert *c)
 	if (st != OK)
 		return complain(name,
 		    errno == EINVAL ? "not a regular file" : strerror(errno));
-	st = dat_read(&c->dat, c->file.p, c->file.n, why);
+	st = dat_read_symbols(
+	    &c->dat, c->file.p, c->file.n, c->options->has_symbols, why);
 	if (st != OK)
 		return complain(name, why);
 	for (unsigned i = 0; i < c->dat->n_buffers; i++) {

@@ -3,6 +3,8 @@
 /* clang-format off */
 OPTION(NAMES, 0, "names", "system:event|lttng", CHOICE(names),
     "names of events [system:event]")
+OPTION(SYMBOLS, 0, "symbols", NULL, FLAG(has_symbols),
+    "add the names of functions to their addresses")
 OPTION(CLOCK_OFFSET, 0, "clock-offset", "NS", OWN(take_offset),
     "Unix time minus the trace's time, in ns [as in FILE]")
 OPTION(RELAY, 0, "relay", "URL", TEXT(relay),

@@ -48,6 +48,7 @@ struct dat_reading {
 	uint64_t sections[OPTION_CMDLINES + 1];
 	char *why;	/* DAT_WHY_MAX bytes: the first failure */
 	bool is_layout; /* only the lengths of texts are read */
+	bool has_symbols;
 	struct dat_layout layout;
 };
 
@@ -98,35 +99,6 @@ read_block(struct dat_input *in)
 /* The blocks of metadata, which both versions have (trace-cmd 3.2, 6 to 9). */
 
 static enum status
-set_layout(struct dat_reading *g, struct span text)
-{
-	struct page_layout *l = &g->d->page;
-	struct event_field f;
-	struct span line;
-	bool has_time = false, has_commit = false, has_data = false;
-
-	while (event_format_line(&text, &line)) {
-		if (event_field_parse(&f, line, 8) != OK)
-			continue;
-		if (strcmp(f.name, "timestamp") == 0) {
-			has_time = f.offset == 0 && f.size == 8;
-		} else if (strcmp(f.name, "commit") == 0) {
-			has_commit = f.size == 4 || f.size == 8;
-			l->commit_at = f.offset;
-			l->commit_size = f.size;
-		} else if (strcmp(f.name, "data") == 0) {
-			has_data = true;
-			l->data_at = f.offset;
-		}
-	}
-	if (has_time && has_commit && has_data && l->commit_at >= 8 &&
-	    l->data_at >= l->commit_at + l->commit_size &&
-	    l->data_at < PAGE_SIZE_MIN)
-		return OK;
-	return refuse(g, E_MALFORMED, "header_page does not describe a page");
-}
-
-static enum status
 read_headers(struct dat_reading *g, struct dat_input *in)
 {
 	enum status st = expect(g, in, "header_page", sizeof("header_page"),
@@ -137,8 +109,10 @@ read_headers(struct dat_reading *g, struct dat_input *in)
 		return st;
 	text = read_block(in);
 	/* An empty text: the kernel has the first layout of pages. */
-	if (text.n > 0 && !g->is_layout)
-		st = set_layout(g, text);
+	if (text.n > 0 && !g->is_layout &&
+	    !page_layout_parse(&g->d->page, text))
+		st = refuse(
+		    g, E_MALFORMED, "header_page does not describe a page");
 	if (st == OK)
 		st = expect(g, in, "header_event", sizeof("header_event"),
 		    "header_event is missing");
@@ -213,12 +187,23 @@ read_formats(struct dat_reading *g, struct dat_input *in)
 	return st != OK ? st : check_whole(g, in, "event formats");
 }
 
-/* Skips kallsyms, or the printk formats: addresses in events stay numbers. */
+static enum status
+read_kallsyms(struct dat_reading *g, struct dat_input *in)
+{
+	const struct span text = dat_input_span(in, dat_input_u32(in));
+	enum status st = check_whole(g, in, "kernel symbols");
+
+	if (st == OK && g->has_symbols)
+		st = symbols_create(&g->d->symbols, text);
+	return st;
+}
+
+/* Skips the printk formats. */
 static enum status
 skip_text(struct dat_reading *g, struct dat_input *in)
 {
 	(void)dat_input_span(in, dat_input_u32(in));
-	return check_whole(g, in, "kernel symbols");
+	return check_whole(g, in, "printk formats");
 }
 
 /* What follows the names of processes in version 6, and the number of CPUs. */
@@ -514,7 +499,7 @@ static const struct {
 	{ OPTION_HEADERS, read_headers },
 	{ OPTION_FTRACE, read_ftrace },
 	{ OPTION_FORMATS, read_formats },
-	{ OPTION_KALLSYMS, skip_text },
+	{ OPTION_KALLSYMS, read_kallsyms },
 	{ OPTION_PRINTK, skip_text },
 	{ OPTION_CMDLINES, read_cmdlines },
 };
@@ -718,8 +703,17 @@ read_all(struct dat_reading *g)
 enum status
 dat_read(struct dat **out, const uint8_t *p, size_t n, char why[DAT_WHY_MAX])
 {
+	return dat_read_symbols(out, p, n, false, why);
+}
+
+enum status
+dat_read_symbols(struct dat **out, const uint8_t *p, size_t n, bool has_symbols,
+    char why[DAT_WHY_MAX])
+{
 	struct dat *d = calloc(1, sizeof(*d));
-	struct dat_reading g = { .d = d, .p = p, .n = n, .why = why };
+	struct dat_reading g = {
+		.d = d, .p = p, .n = n, .why = why, .has_symbols = has_symbols
+	};
 	enum status st = E_NOMEM;
 
 	*out = NULL;
@@ -773,6 +767,7 @@ dat_free(struct dat *d)
 		return;
 	dat_forget_events(d);
 	dat_shifts_free(d);
+	symbols_destroy(d->symbols);
 	free(d->by_id);
 	free(d);
 }

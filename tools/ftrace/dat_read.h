@@ -19,6 +19,7 @@
 #include "common/status.h"
 #include "tools/ftrace/event_format.h"
 #include "tools/ftrace/page.h"
+#include "tools/ftrace/symbols.h"
 
 /* The metadata of a kernel with many modules has 20 MiB. */
 #define DAT_UNPACKED_MAX (64 * 1024 * 1024)
@@ -94,6 +95,8 @@ struct dat {
 	enum dat_offset offset_from;
 	int64_t offset_ns; /* to add to the trace's times */
 
+	struct symbols *symbols; /* NULL: not asked for, or the file has none */
+
 	struct dat_shifts *shifts; /* a guest's, for each CPU from 0 on */
 	unsigned n_shifts;
 
@@ -109,6 +112,9 @@ struct dat {
  */
 enum status dat_read(struct dat **out, const uint8_t *p, size_t n,
     char why[DAT_WHY_MAX]) MUST_CHECK;
+/* The same; with HAS_SYMBOLS also the kernel's, about 12 MiB of memory. */
+enum status dat_read_symbols(struct dat **out, const uint8_t *p, size_t n,
+    bool has_symbols, char why[DAT_WHY_MAX]) MUST_CHECK;
 void dat_free(struct dat *d); /* NULL is fine */
 /*
  * Finds out whether N bytes are the whole first part of a trace.dat, as a

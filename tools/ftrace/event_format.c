@@ -138,16 +138,23 @@ has(const char *name, const char *part)
 	return strstr(name, part) != NULL;
 }
 
-/* Names of longs that are the address of code or data. */
 static bool
-names_address(const char *name)
+names_code(const char *name)
 {
 	const size_t n = strlen(name);
 
 	return strcmp(name, "ip") == 0 || strcmp(name, "func") == 0 ||
-	       strcmp(name, "caller") == 0 ||
-	       (n > 3 && strcmp(name + n - 3, "_ip") == 0) ||
-	       has(name, "addr") || has(name, "function") || has(name, "ptr");
+	       strcmp(name, "function") == 0 || strcmp(name, "caller") == 0 ||
+	       strcmp(name, "call_site") == 0 ||
+	       (n > 3 && strcmp(name + n - 3, "_ip") == 0);
+}
+
+/* Names of longs that are the address of code or data. */
+static bool
+names_address(const char *name)
+{
+	return names_code(name) || has(name, "addr") || has(name, "function") ||
+	       has(name, "ptr");
 }
 
 /* An array of integers if the type, of EACH bytes, and the size agree. */
@@ -174,6 +181,7 @@ set_kind(struct event_field *f, struct span type, bool is_array, uint32_t count,
 	const bool is_pointer = memchr(type.p, '*', type.n) != NULL;
 	const unsigned each = element_size(type, long_size);
 
+	f->is_code = f->size == long_size && names_code(f->name);
 	f->is_address = is_pointer || (!f->is_signed && each == long_size &&
 					  names_address(f->name));
 	if (is_array && is_text(type) && f->size > 0) {
@@ -438,6 +446,7 @@ correct_format(struct event_format *f)
 	last->kind = FIELD_REST_ARRAY;
 	last->size = 0;
 	last->is_address |= is_stack;
+	last->is_code = is_stack;
 	f->fixed_size = 0;
 	for (unsigned i = 0; i < f->n_fields; i++) {
 		const struct event_field *x = &f->fields[i];

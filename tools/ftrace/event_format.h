@@ -41,6 +41,7 @@ struct event_field {
 	uint8_t element;       /* 1, 2, 4 or 8 bytes */
 	bool is_signed;
 	bool is_address;  /* shown in hexadecimal */
+	bool is_code;	  /* by its name, the address of a function */
 	bool is_relative; /* __rel_loc */
 };
 

@@ -45,10 +45,15 @@ kernel_stream_create(
 	s->layout = config->trace->dat->page;
 	s->layout.size = config->page_size;
 	s->shifts = find_shifts(config);
+	s->page_max = (config->trace->dat->symbols == NULL
+			      ? KERNEL_PAGE_GROWTH
+			      : KERNEL_PAGE_GROWTH_SYMBOLS) *
+		      (size_t)config->page_size;
+	assert(config->buffer == NULL || config->trace->dat->symbols == NULL);
 	s->mem = config->buffer;
 	if (s->mem == NULL)
-		s->mem = s->own = malloc(
-		    kernel_stream_buffer_size(config->page_size));
+		s->mem = s->own = malloc(KERNEL_PACKET_HEADER_LEN +
+					 KERNEL_PACKET_SIZE + s->page_max);
 	if (s->mem == NULL) {
 		kernel_stream_destroy(s);
 		return E_NOMEM;
@@ -167,8 +172,7 @@ put_event(struct kernel_stream *s, const struct page_event *e,
 static void
 put_events(struct kernel_stream *s, struct page *p)
 {
-	const uint8_t *end = s->at +
-			     KERNEL_PAGE_GROWTH * (size_t)s->layout.size;
+	const uint8_t *end = s->at + s->page_max;
 	uint64_t page_time = p->time;
 	struct page_event e;
 	uint64_t *why;

@@ -25,6 +25,8 @@
 /* A page grows at most by this factor. Ordinary events grow by 5 percent; those
  * of a peer may refer to the same bytes repeatedly. */
 #define KERNEL_PAGE_GROWTH 4
+/* With the names of symbols, which have 20 letters for 8 bytes. */
+#define KERNEL_PAGE_GROWTH_SYMBOLS 32
 
 struct kernel_packet {
 	const uint8_t *data; /* borrowed for the call */
@@ -65,6 +67,7 @@ struct kernel_stream {
 	uint64_t last_event; /* the same, even if it was left out; no promise */
 	struct kernel_stream_config config;
 	struct page_layout layout;
+	size_t page_max;		 /* what a page may become */
 	const struct dat_shifts *shifts; /* of the CPU; NULL: none */
 	uint64_t seq, discarded;
 	uint8_t *own; /* NULL: MEM is borrowed */

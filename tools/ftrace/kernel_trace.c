@@ -14,6 +14,7 @@
 #include "ctf/tsdl_text.h"
 #include "tools/ftrace/lttng_names.h"
 #include "tools/ftrace/order.h"
+#include "tools/ftrace/unique_names.h"
 
 /* Readers count ns since 1970 in 63 bits; half of that is for the offset. */
 #define NS_MAX (UINT64_C(1) << 62)
@@ -116,7 +117,9 @@ enum kernel_op_kind {
 	OP_ARRAY, /* numbers of ELEMENT bytes, as above, after their count */
 	OP_REST_TEXT, /* text from AT to the end of the event */
 	OP_REST_ARRAY,
-	OP_RWBS, /* SIZE letters from AT, as LTTng's flags */
+	OP_RWBS,   /* SIZE letters from AT, as LTTng's flags */
+	OP_SYMBOL, /* the function whose address of ELEMENT bytes is at AT */
+	OP_REST_SYMBOLS, /* those of OP_REST_ARRAY */
 };
 
 struct kernel_op {
@@ -178,6 +181,14 @@ add_field(struct kernel_op *out, uint32_t n, const struct event_format *format,
 	return n + 1;
 }
 
+/* A field after F has the names of its addresses. */
+static bool
+has_symbol(const struct kernel_trace *t, const struct event_field *f)
+{
+	return t->dat->symbols != NULL && f->is_code &&
+	       (f->kind == FIELD_INTEGER || f->kind == FIELD_REST_ARRAY);
+}
+
 /* The fields of the event context, in its order; LTTng has the last one too,
  * as tid. */
 static const struct {
@@ -190,8 +201,8 @@ static const struct {
 };
 
 static uint32_t
-kernel_event_compile(const struct event_format *f, enum kernel_names names,
-    struct kernel_op *out)
+kernel_event_compile(const struct kernel_trace *t, const struct event_format *f,
+    enum kernel_names names, struct kernel_op *out)
 {
 	uint32_t n = 0;
 
@@ -204,8 +215,19 @@ kernel_event_compile(const struct event_format *f, enum kernel_names names,
 			return 0;
 		n = add_copy(out, n, 0, c->offset, c->size);
 	}
-	for (unsigned i = f->n_common; i < f->n_fields; i++)
-		n = add_field(out, n, f, &f->fields[i], names);
+	for (unsigned i = f->n_common; i < f->n_fields; i++) {
+		const struct event_field *x = &f->fields[i];
+
+		n = add_field(out, n, f, x, names);
+		if (has_symbol(t, x))
+			out[n++] = (struct kernel_op){
+				.kind = x->kind == FIELD_INTEGER
+					    ? OP_SYMBOL
+					    : OP_REST_SYMBOLS,
+				.element = x->element,
+				.at = x->offset,
+			};
+	}
 	return n;
 }
 
@@ -245,7 +267,8 @@ find(const struct kernel_op *op, const uint8_t *data, uint32_t n, bool is_big,
 {
 	uint32_t word, len;
 
-	if (op->kind == OP_REST_TEXT || op->kind == OP_REST_ARRAY) {
+	if (op->kind == OP_REST_TEXT || op->kind == OP_REST_ARRAY ||
+	    op->kind == OP_REST_SYMBOLS) {
 		*at = op->at;
 		return n - op->at;
 	}
@@ -268,15 +291,44 @@ put_rwbs(const struct kernel_op *op, const uint8_t *data, bool is_big,
 	    is_big, out, lttng_rwbs_flags(data + op->at, op->size));
 }
 
+/* The names of the functions at the N bytes of DATA, as many as put_array()
+ * puts numbers. */
 static uint8_t *
-put_found(const struct kernel_op *op, const uint8_t *data, uint32_t n,
-    bool is_big, uint8_t *out, const uint8_t *end)
+put_symbols(const struct kernel_trace *t, const struct kernel_op *op,
+    const uint8_t *data, uint32_t n, uint8_t *out, const uint8_t *end)
 {
+	const bool is_big = t->dat->is_big;
+	uint32_t count = n / op->element;
+	char text[SYMBOL_TEXT_MAX];
+
+	for (count = count > UINT16_MAX ? UINT16_MAX : count;
+	     count > 0 && out != NULL; count--) {
+		const uint64_t address = op->element == 8
+					     ? order_u64(is_big, data)
+					     : order_u32(is_big, data);
+		const unsigned len = symbols_text(
+		    t->dat->symbols, address, text);
+
+		out = put_text((const uint8_t *)text, len, out, end);
+		data += op->element;
+	}
+	return out;
+}
+
+static uint8_t *
+put_found(const struct kernel_trace *t, const struct kernel_op *op,
+    const uint8_t *data, uint32_t n, uint8_t *out, const uint8_t *end)
+{
+	const bool is_big = t->dat->is_big;
 	uint32_t at, len;
 
+	if (op->kind == OP_SYMBOL)
+		return put_symbols(t, op, data + op->at, op->element, out, end);
 	if (op->kind == OP_RWBS)
 		return put_rwbs(op, data, is_big, out, end);
 	len = find(op, data, n, is_big, &at);
+	if (op->kind == OP_REST_SYMBOLS)
+		return put_symbols(t, op, data + at, len, out, end);
 	if (op->kind == OP_TEXT || op->kind == OP_REST_TEXT)
 		return put_text(data + at, len, out, end);
 	return put_array(data + at, len, op->element, is_big, out, end);
@@ -292,7 +344,7 @@ kernel_event_encode(const struct kernel_trace *t, const struct kernel_event *e,
 		const struct kernel_op *op = &e->ops[i];
 
 		if (op->kind != OP_COPY) {
-			at = put_found(op, data, n, t->dat->is_big, at, end);
+			at = put_found(t, op, data, n, at, end);
 			if (at == NULL)
 				return NULL;
 			continue;
@@ -314,20 +366,6 @@ name_event(char *out, const struct event_format *f, enum kernel_names names)
 		(void)snprintf(
 		    out, LTTNG_NAME_SIZE, "%s:%s", f->system, f->name);
 }
-
-/* Names in one event: of a field, and of its length. */
-#define NAMES_MAX (2 * EVENT_FIELDS_MAX)
-#define NAME_SIZE (EVENT_NAME_MAX + 16)
-
-/* The names in an event so far: readers refuse a structure with two fields of
- * one name. */
-struct names {
-	char name[NAMES_MAX][NAME_SIZE];
-	/* For each name: the least N for which NAME_N may be free. */
-	unsigned next[NAMES_MAX];
-	uint16_t sorted[NAMES_MAX]; /* indexes in NAME, sorted */
-	unsigned n;
-};
 
 /* For each size: unsigned, signed, hexadecimal; and characters. */
 static void
@@ -458,56 +496,6 @@ stream_block(struct buf *out, enum kernel_names names)
 	    names == KERNEL_NAMES_LTTNG ? "tid" : "common_pid");
 }
 
-/* The place of NAME in SORTED, where it is or belongs. */
-static bool
-is_taken(const struct names *names, const char *name, unsigned *at)
-{
-	unsigned high = names->n;
-
-	*at = 0;
-	while (*at < high) {
-		const unsigned middle = (*at + high) / 2;
-		const int order = strcmp(
-		    name, names->name[names->sorted[middle]]);
-
-		if (order == 0) {
-			*at = middle;
-			return true;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			*at = middle + 1;
-	}
-	return false;
-}
-
-/* NAME, or NAME_2 and so on. All fields may have one name, so no number is
- * tried twice. */
-static const char *
-take_name(struct names *names, const char *name)
-{
-	uint16_t *sorted = names->sorted;
-	const unsigned n = names->n;
-	char *out = names->name[n];
-	unsigned at, *next;
-
-	assert(n < NAMES_MAX);
-	(void)snprintf(out, NAME_SIZE, "%s", name);
-	if (is_taken(names, out, &at)) {
-		next = &names->next[sorted[at]];
-		do
-			(void)snprintf(
-			    out, NAME_SIZE, "%s_%u", name, (*next)++);
-		while (is_taken(names, out, &at));
-	}
-	memmove(&sorted[at + 1], &sorted[at], (n - at) * sizeof(*sorted));
-	sorted[at] = (uint16_t)n;
-	names->next[n] = 2;
-	names->n++;
-	return out;
-}
-
 static char
 letter(const struct event_field *f)
 {
@@ -552,19 +540,43 @@ field(struct buf *out, const struct event_field *f, const char *name,
 	}
 }
 
+/* Takes the name OWN with END, such as "_length". */
+static const char *
+take_longer(struct unique_names *names, const char *own, const char *end)
+{
+	char name[UNIQUE_NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), "%.*s%s", EVENT_NAME_MAX, own, end);
+	return unique_names_take(names, name);
+}
+
+static void
+symbol(struct buf *out, struct unique_names *names, const char *own,
+    const char *of_length)
+{
+	const char *name = take_longer(names, own, "_symbol");
+
+	if (of_length == NULL)
+		tsdl_format(out, "		string _%s;\n", name);
+	else
+		tsdl_format(
+		    out, "		string _%s[_%s];\n", name, of_length);
+}
+
 /* All fields first, so that a length never takes a field's name. */
 static void
-fields(struct buf *out, const struct event_format *f, enum kernel_names how,
-    struct names *names)
+fields(struct buf *out, const struct kernel_trace *t,
+    const struct event_format *f, enum kernel_names how,
+    struct unique_names *names)
 {
-	char length[NAME_SIZE], name[EVENT_NAME_MAX];
+	char name[EVENT_NAME_MAX];
 
 	names->n = 0;
 	for (unsigned i = f->n_common; i < f->n_fields; i++) {
 		(void)snprintf(name, sizeof(name), "%s", f->fields[i].name);
 		if (how == KERNEL_NAMES_LTTNG)
 			lttng_field_name(name, f);
-		(void)take_name(names, name);
+		(void)unique_names_take(names, name);
 	}
 	for (unsigned i = f->n_common; i < f->n_fields; i++) {
 		const struct event_field *x = &f->fields[i];
@@ -572,21 +584,21 @@ fields(struct buf *out, const struct event_format *f, enum kernel_names how,
 		const char *of_length = NULL;
 
 		if (x->kind == FIELD_DYNAMIC_ARRAY ||
-		    x->kind == FIELD_REST_ARRAY) {
-			(void)snprintf(length, sizeof(length), "%.*s_length",
-			    EVENT_NAME_MAX, own);
-			of_length = take_name(names, length);
-		}
+		    x->kind == FIELD_REST_ARRAY)
+			of_length = take_longer(names, own, "_length");
 		if (how == KERNEL_NAMES_LTTNG && lttng_is_rwbs(f, x))
 			tsdl_format(out, "		x32 _%s;\n", own);
 		else
 			field(out, x, own, of_length);
+		if (has_symbol(t, x))
+			symbol(out, names, own, of_length);
 	}
 }
 
 static void
-event(struct buf *out, const struct event_format *f, enum kernel_names how,
-    struct names *names)
+event(struct buf *out, const struct kernel_trace *t,
+    const struct event_format *f, enum kernel_names how,
+    struct unique_names *names)
 {
 	char name[LTTNG_NAME_SIZE];
 
@@ -597,7 +609,7 @@ event(struct buf *out, const struct event_format *f, enum kernel_names how,
 	    ";\n	id = %u;\n	stream_id = 0;\n"
 	    "	fields := struct {\n",
 	    f->id);
-	fields(out, f, how, names);
+	fields(out, t, f, how, names);
 	tsdl_text(out, "	};\n};\n\n");
 }
 
@@ -616,7 +628,7 @@ head(struct buf *out, const struct kernel_trace *t,
 static enum status
 kernel_metadata(struct kernel_trace *t, const struct kernel_settings *settings)
 {
-	struct names *names = calloc(1, sizeof(*names));
+	struct unique_names *names = calloc(1, sizeof(*names));
 	struct buf *out = &t->metadata;
 
 	if (names == NULL)
@@ -626,7 +638,8 @@ kernel_metadata(struct kernel_trace *t, const struct kernel_settings *settings)
 	stream_block(out, settings->names);
 	for (unsigned i = 0; i < t->dat->n_events; i++)
 		if (t->events[i].ops != NULL)
-			event(out, t->dat->events[i], settings->names, names);
+			event(
+			    out, t, t->dat->events[i], settings->names, names);
 	free(names);
 	return out->bad ? E_NOMEM : OK;
 }
@@ -658,7 +671,9 @@ compile(struct kernel_trace *t, enum kernel_names names)
 {
 	const struct dat *d = t->dat;
 	const size_t n_events = d->n_events + 1;
-	const size_t n_ops = d->n_fields + KERNEL_OPS_EXTRA * n_events;
+	const size_t per_field = d->symbols == NULL ? 1 : 2;
+	const size_t n_ops = per_field * d->n_fields +
+			     KERNEL_OPS_EXTRA * n_events;
 	struct kernel_op *next;
 
 	t->events = calloc(n_events, sizeof(*t->events));
@@ -669,7 +684,7 @@ compile(struct kernel_trace *t, enum kernel_names names)
 	next = t->ops;
 	for (unsigned i = 0; i < d->n_events; i++) {
 		const uint32_t n = kernel_event_compile(
-		    d->events[i], names, next);
+		    t, d->events[i], names, next);
 
 		if (n == 0)
 			continue;

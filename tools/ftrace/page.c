@@ -5,7 +5,9 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "tools/ftrace/event_format.h"
 #include "tools/ftrace/order.h"
 
 #define COMMIT_BYTES UINT32_C(0x07ffffff)
@@ -102,6 +104,32 @@ read_lost(struct page *p, const struct page_layout *l, uint32_t commit,
 	/* More than a buffer can lose; sums must not overflow. */
 	if (p->lost > UINT32_MAX)
 		p->lost = UINT32_MAX;
+}
+
+bool
+page_layout_parse(struct page_layout *l, struct span text)
+{
+	bool has_time = false, has_commit = false, has_data = false;
+	struct event_field f;
+	struct span line;
+
+	while (event_format_line(&text, &line)) {
+		if (event_field_parse(&f, line, 8) != OK)
+			continue;
+		if (strcmp(f.name, "timestamp") == 0) {
+			has_time = f.offset == 0 && f.size == 8;
+		} else if (strcmp(f.name, "commit") == 0) {
+			has_commit = f.size == 4 || f.size == 8;
+			l->commit_at = f.offset;
+			l->commit_size = f.size;
+		} else if (strcmp(f.name, "data") == 0) {
+			has_data = true;
+			l->data_at = f.offset;
+		}
+	}
+	return has_time && has_commit && has_data && l->commit_at >= 8 &&
+	       l->data_at >= l->commit_at + l->commit_size &&
+	       l->data_at < PAGE_SIZE_MIN;
 }
 
 enum status

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/compiler.h"
+#include "common/reader.h"
 #include "common/status.h"
 #include "tools/ftrace/dat_layout.h"
 
@@ -37,6 +38,10 @@ page_layout_of(uint32_t size, uint32_t long_size, bool is_big)
 		.data_at = 8 + long_size,
 		.is_big = is_big };
 }
+
+/* Reads the kernel's header_page, which describes its fields. False: what it
+ * describes is no page. */
+bool page_layout_parse(struct page_layout *l, struct span text);
 
 struct page {
 	const uint8_t *bytes; /* the next event's */
