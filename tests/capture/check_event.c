@@ -8,33 +8,36 @@
 #include "tests/capture/samples.h"
 #include "tests/lib/unit.h"
 
-/* Time, link type, direction, both lengths. */
-#define START "00 1581e97df4102211 0100 01 40000000 3c000000"
+#define TIME "00 1581e97df4102211"
+/* Link type, direction, both lengths. */
+#define LENGTHS "0100 01 40000000 3c000000"
+#define ETHERNET "01 020000000002 020000000001"
+#define IPV6_ENDS                          \
+	"20010db8000000000000000000000001" \
+	"20010db8000000000000000000000002"
+#define TCP "01 3039 0050 01020304 05060708 5018 0100 abcd 0000"
 
-/* What the first samples become, in all modes; between START and the
- * payload. */
+/* What the first samples become, in all modes: before and after LENGTHS. */
 static const struct {
-	const char *id, *headers;
+	const char *id, *network, *link;
 } encoded[] = {
-	{ "01", "01 020000000001 020000000002 00 0008"
-		"45 10 002a 1c46 4000 40 06 b1e6 0a000001 c0a80002"
-		"01 3039 0050 01020304 05060708 5018 0100 abcd 0000" },
-	{ "01", "01 020000000001 020000000002 02 64e0 0a00 0008"
-		"4500001e 00000000 4011b1e6 0a000001 0a000002"
-		"02 0035 c350 000a 1234" },
-	{ "01", "00 4500001c 00000000 40010000 7f000001 7f000001"
-		"03 0800 f7ff 00000001" },
-	{ "01", "01 020000000001 020000000002 00 0008"
-		"4500001c 12342001 40110000 0a000001 0a000002 00" },
-	{ "02", "01 020000000001 020000000002 00 dd86"
-		"6ab12345 001c 00 40 20010db8000000000000000000000001"
-		"20010db8000000000000000000000002"
-		"01 3039 0050 01020304 05060708 5018 0100 abcd 0000" },
-	{ "02", "00 60000000 0008 3a ff 20010db8000000000000000000000001"
-		"20010db8000000000000000000000002 04 8000 1234 00010002" },
-	{ "00", "01 020000000001 020000000002 00 0608" },
-	{ "00", "00" },
-	{ "00", "00" },
+	{ "01", "0a000001 c0a80002 06 45 10 002a 1c46 4000 40 b1e6" TCP,
+	    ETHERNET "00 0008" },
+	{ "01",
+	    "0a000001 0a000002 11 4500001e 00000000 40 b1e6"
+	    "02 0035 c350 000a 1234",
+	    ETHERNET "02 64e0 0a00 0008" },
+	{ "01",
+	    "7f000001 7f000001 01 4500001c 00000000 40 0000"
+	    "03 0800 f7ff 00000001",
+	    "00" },
+	{ "01", "0a000001 0a000002 11 4500001c 12342001 40 0000 00",
+	    ETHERNET "00 0008" },
+	{ "02", IPV6_ENDS "00 6ab12345 001c 40" TCP, ETHERNET "00 dd86" },
+	{ "02", IPV6_ENDS "3a 60000000 0008 ff 04 8000 1234 00010002", "00" },
+	{ "00", "", ETHERNET "00 0608" },
+	{ "00", "", "00" },
+	{ "00", "", "00" },
 };
 
 /* The same with PAYLOAD_SUMMARY; of 64 bytes on the wire. */
@@ -121,21 +124,21 @@ TEST_ROWS(events_of_samples, ARRAY_LEN(encoded))
 {
 	struct bytes b = sample_bytes(&samples[_i]), payload = sequence(&b);
 	struct record *r = sample_record(&b, LINKTYPE_ETHERNET);
-	const char *headers = encoded[_i].headers;
+	const char *link = encoded[_i].link;
 	struct bytes summary;
 	struct headers h;
-	char start[64];
+	char start[256];
 
 	r->ns = 0x112210f47de98115;
 	r->direction = DIRECTION_INCOMING;
 	r->wire_len = 64;
 	r->cap_len = 60;
 	headers_find(&h, samples[_i].link_type, b.p, (uint32_t)b.n);
-	expect(encode(r, NULL, PAYLOAD_NONE), "00" START, "", NULL, 0);
-	(void)snprintf(start, sizeof(start), "%s" START, encoded[_i].id);
-	expect(encode(r, &h, PAYLOAD_HEADERS), start, headers, NULL, 0);
-	expect(
-	    encode(r, &h, PAYLOAD_FULL), start, headers, payload.p, payload.n);
+	expect(encode(r, NULL, PAYLOAD_NONE), "00" TIME, LENGTHS, NULL, 0);
+	(void)snprintf(start, sizeof(start), "%s" TIME "%s" LENGTHS,
+	    encoded[_i].id, encoded[_i].network);
+	expect(encode(r, &h, PAYLOAD_HEADERS), start, link, NULL, 0);
+	expect(encode(r, &h, PAYLOAD_FULL), start, link, payload.p, payload.n);
 	expect_decoded(r, encode(r, &h, PAYLOAD_FULL));
 	summary = encode(r, &h, PAYLOAD_SUMMARY);
 	ck_assert_str_eq((const char *)summary.p + 10, summaries[_i]);
@@ -207,6 +210,29 @@ TEST(a_packet_header)
 	    "0080000000000000 0300000000000000 0400000000000000"
 	    "05000000 06000000",
 	    NULL, 0);
+}
+
+/* Only what event_decode() knows is read back. */
+TEST(metadata_of_another_version)
+{
+	struct ctf_trace trace = { .hostname = "box", .payload = PAYLOAD_FULL };
+	struct buf b = { 0 };
+	const char *why;
+	char *text;
+	size_t n;
+
+	ck_assert_int_eq(ctf_metadata(&b, &trace), OK);
+	n = buf_len(&b);
+	buf_u8(&b, 0);
+	text = (char *)(uintptr_t)buf_data(&b);
+	ck_assert_int_eq(ctf_metadata_check(text, n, &why), OK);
+	text = strstr(text, "\tstruct ipv4_header _network");
+	ck_assert_ptr_nonnull(text);
+	*text = ' ';
+	ck_assert_int_eq(
+	    ctf_metadata_check((const char *)buf_data(&b), n, &why), E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(why, "older version"));
+	buf_free(&b);
 }
 
 /* A string of the metadata is on one line and ends where it should, whatever is

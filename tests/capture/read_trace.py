@@ -37,27 +37,27 @@ def option(kind, value, name, fields):
 
 def ethernet(ether_type, *tags):
     return option("link_header", 1, "ethernet", (
-        "dest = %s, source = %s, vlan_length = %d, vlan = %s, "
-        "ether_type = 0x%X" % (hexes(2, 0, 0, 0, 0, 1), hexes(2, 0, 0, 0, 0, 2),
+        "source = %s, dest = %s, vlan_length = %d, vlan = %s, "
+        "ether_type = 0x%X" % (hexes(2, 0, 0, 0, 0, 2), hexes(2, 0, 0, 0, 0, 1),
                                len(tags), hexes(*tags), ether_type)))
 
 
 def ipv4(tos, length, ident, fragment, protocol, checksum, source, dest):
     return (
-        "network_header = { version = 4, ihl = 5, tos = 0x%X, tot_len = %d, "
-        "id = 0x%X, frag_off = 0x%X, ttl = 64, protocol = %s, checksum = 0x%X, "
-        "saddr = %s, daddr = %s }" % (
-            tos, length, ident, fragment, protocol, checksum, words(*source),
-            words(*dest)))
+        "network_header = { saddr = %s, daddr = %s, protocol = %s, "
+        "version = 4, ihl = 5, tos = 0x%X, tot_len = %d, "
+        "id = 0x%X, frag_off = 0x%X, ttl = 64, checksum = 0x%X }" % (
+            words(*source), words(*dest), protocol, tos, length, ident,
+            fragment, checksum))
 
 
 def ipv6(prio, flow, length, following, hops):
     address = (0x2001, 0xdb8, 0, 0, 0, 0, 0)
     return (
-        "network_header = { version = 6, prio = %d, flow_lbl = 0x%X, "
-        "payload_len = %d, nexthdr = %s, hop_limit = %d, saddr = %s, "
-        "daddr = %s }" % (prio, flow, length, following, hops,
-                          hexes(*address, 1), hexes(*address, 2)))
+        "network_header = { saddr = %s, daddr = %s, nexthdr = %s, "
+        "version = 6, prio = %d, flow_lbl = 0x%X, payload_len = %d, "
+        "hop_limit = %d }" % (hexes(*address, 1), hexes(*address, 2), following,
+                              prio, flow, length, hops))
 
 
 NO_LINK = option("link_header", 0, "unknown", "")
@@ -127,7 +127,7 @@ def expected(mode):
                   "wire_len = %d" % (len(data) + 1000),
                   "cap_len = %d" % len(data)]
         if mode != "none":
-            fields += headers
+            fields = headers[1:] + fields + headers[:1]
         if mode == "full":
             fields += ["payload_length = %d" % len(data),
                        "payload = " + hexes(*data)]

@@ -25,22 +25,23 @@ put_header(uint8_t *out, enum event_id id, uint64_t ns)
 	return little_u64(out, ns);
 }
 
-/* Both addresses, the tags, the EtherType. */
+/* Both addresses, the source first, the tags, the EtherType. */
 static uint8_t *
 put_link(uint8_t *out, const struct link_layer *l)
 {
 	if (l->ethernet == NULL)
 		return little_u8(out, LINK_UNKNOWN);
 	out = little_u8(out, LINK_ETHERNET);
-	out = little_bytes(out, l->ethernet, 12);
+	out = little_bytes(out, l->ethernet + 6, 6);
+	out = little_bytes(out, l->ethernet, 6);
 	out = little_u8(out, l->n_vlans);
 	for (unsigned i = 0; i < l->n_vlans; i++)
 		out = little_u16(out, l->vlans[i]);
 	return little_u16(out, l->ether_type);
 }
 
-/* The bytes of headers that events have, as on the wire: in the metadata these
- * fields are big-endian. */
+/* The bytes of headers that events have. In the metadata their fields are
+ * big-endian, as on the wire. */
 static const uint8_t network_lens[] = {
 	[NETWORK_IPV4] = 20, [NETWORK_IPV6] = 40
 };
@@ -49,12 +50,33 @@ static const uint8_t transport_lens[] = { [TRANSPORT_TCP] = 20,
 	[TRANSPORT_ICMP] = 8,
 	[TRANSPORT_ICMPV6] = 8 };
 
+/* Who reads a line of babeltrace2 wants to know first: from whom, to whom,
+ * which protocol. The other fields are in the order of the wire. */
+static uint8_t *
+put_ipv4(uint8_t *out, const uint8_t *p)
+{
+	out = little_bytes(out, p + 12, 8); /* the addresses */
+	out = little_bytes(out, p + 9, 1);
+	out = little_bytes(out, p, 9);
+	return little_bytes(out, p + 10, 2);
+}
+
+static uint8_t *
+put_ipv6(uint8_t *out, const uint8_t *p)
+{
+	out = little_bytes(out, p + 8, 32); /* the addresses */
+	out = little_bytes(out, p + 6, 1);
+	out = little_bytes(out, p, 6);
+	return little_bytes(out, p + 7, 1);
+}
+
 static uint8_t *
 put_network(uint8_t *out, const struct headers *h)
 {
 	if (h->network_type == NETWORK_UNKNOWN)
 		return out;
-	out = little_bytes(out, h->network, network_lens[h->network_type]);
+	out = h->network_type == NETWORK_IPV4 ? put_ipv4(out, h->network)
+					      : put_ipv6(out, h->network);
 	out = little_u8(out, (uint8_t)h->transport_type);
 	if (h->transport_type == TRANSPORT_UNKNOWN)
 		return out;
@@ -88,15 +110,16 @@ event_encode(uint8_t *out, const struct record *r, const struct headers *h,
 	out = put_header(out,
 	    payload == PAYLOAD_NONE ? EVENT_PACKET : ids[h->network_type],
 	    r->ns);
+	assert(r->kind == RECORD_PACKET);
+	if (payload != PAYLOAD_NONE)
+		out = put_network(out, h);
 	out = little_u16(out, r->link_type);
 	out = little_u8(out, r->direction);
 	out = little_u32(out, r->wire_len);
 	out = little_u32(out, r->cap_len);
-	assert(r->kind == RECORD_PACKET);
 	if (payload == PAYLOAD_NONE)
 		return (size_t)(out - start);
 	out = put_link(out, &h->link);
-	out = put_network(out, h);
 	if (payload == PAYLOAD_FULL) {
 		out = little_u32(out, r->len);
 		out = little_bytes(out, r + 1, r->len);
@@ -120,16 +143,12 @@ event_encode_stats(uint8_t *out, const struct record *r)
 	return (size_t)(out - start);
 }
 
-/* Take the headers that put_link() and put_network() made. */
+/* Take what put_network() made. */
 static void
-skip_headers(struct reader *r, unsigned id)
+skip_network(struct reader *r, unsigned id)
 {
-	uint8_t type = reader_u8(r);
+	uint8_t type;
 
-	if (type == LINK_ETHERNET) {
-		(void)reader_take(r, 12);
-		(void)reader_take(r, reader_u8(r) * 2U + 2);
-	}
 	if (id == EVENT_PACKET)
 		return;
 	(void)reader_take(
@@ -138,6 +157,16 @@ skip_headers(struct reader *r, unsigned id)
 	r->bad |= type >= ARRAY_LEN(transport_lens);
 	if (!r->bad)
 		(void)reader_take(r, transport_lens[type]);
+}
+
+/* Take what put_link() made. */
+static void
+skip_link(struct reader *r)
+{
+	if (reader_u8(r) != LINK_ETHERNET)
+		return;
+	(void)reader_take(r, 12);
+	(void)reader_take(r, reader_u8(r) * 2U + 2);
 }
 
 enum status
@@ -155,11 +184,12 @@ event_decode(struct reader *r, struct record *out, const uint8_t **bytes)
 	if (id > EVENT_STATS)
 		return E_MALFORMED;
 	out->kind = RECORD_PACKET;
+	skip_network(r, id);
 	out->link_type = little_take_u16(r);
 	out->direction = reader_u8(r);
 	out->wire_len = little_take_u32(r);
 	out->cap_len = little_take_u32(r);
-	skip_headers(r, id);
+	skip_link(r);
 	out->len = little_take_u32(r);
 	*bytes = reader_take(r, out->len);
 	return out->len > LARGE_RECORD_LEN_MAX ? E_MALFORMED : reader_done(r);
@@ -214,6 +244,9 @@ static const char wire_types[] =
     "};\n"
     "\n"
     "struct ipv4_header {\n"
+    "	uint8_t _saddr[4];\n"
+    "	uint8_t _daddr[4];\n"
+    "	enum protocol _protocol;\n"
     "	net4_t _version;\n"
     "	net4_t _ihl;\n"
     "	hex8_t _tos;\n"
@@ -221,20 +254,17 @@ static const char wire_types[] =
     "	nethex16_t _id;\n"
     "	nethex16_t _frag_off;\n"
     "	uint8_t _ttl;\n"
-    "	enum protocol _protocol;\n"
     "	nethex16_t _checksum;\n"
-    "	uint8_t _saddr[4];\n"
-    "	uint8_t _daddr[4];\n"
     "};\n"
     "struct ipv6_header {\n"
+    "	nethex16_t _saddr[8];\n"
+    "	nethex16_t _daddr[8];\n"
+    "	enum protocol _nexthdr;\n"
     "	net4_t _version;\n"
     "	net8_t _prio;\n"
     "	nethex20_t _flow_lbl;\n"
     "	net16_t _payload_len;\n"
-    "	enum protocol _nexthdr;\n"
     "	uint8_t _hop_limit;\n"
-    "	nethex16_t _saddr[8];\n"
-    "	nethex16_t _daddr[8];\n"
     "};\n"
     "\n"
     "struct tcp_header {\n"
@@ -312,8 +342,8 @@ static const char link_fields[] =
     "		variant <_link_header_type> {\n"
     "			struct unknown_header _unknown;\n"
     "			struct {\n"
-    "				hex8_t _dest[6];\n"
     "				hex8_t _source[6];\n"
+    "				hex8_t _dest[6];\n"
     "				uint8_t _vlan_length;\n"
     "				hex16_t _vlan[_vlan_length];\n"
     "				hex16_t _ether_type;\n"
@@ -431,15 +461,15 @@ packet_event(struct buf *out, const char *name, enum event_id id,
     const char *network, enum payload payload)
 {
 	event_begin(out, name, id);
-	tsdl_text(
-	    out, payload == PAYLOAD_SUMMARY ? summary_fields : packet_fields);
-	if (has_headers(payload))
-		tsdl_text(out, link_fields);
 	if (network != NULL) {
 		tsdl_format(
 		    out, "		struct %s _network_header;\n", network);
 		tsdl_text(out, transport_fields);
 	}
+	tsdl_text(
+	    out, payload == PAYLOAD_SUMMARY ? summary_fields : packet_fields);
+	if (has_headers(payload))
+		tsdl_text(out, link_fields);
 	if (payload == PAYLOAD_FULL)
 		tsdl_text(out, payload_fields);
 	event_end(out);
@@ -482,7 +512,15 @@ ctf_metadata_check(const char *text, size_t n, const char **why)
 	    !has_text(text, n, "\ttracer_name = \"tracepulse-capture\";\n"))
 		return E_REFUSED;
 	*why = "was captured without --payload=full";
-	return has_text(text, n, "\tpayload = \"full\";\n") ? OK : E_REFUSED;
+	if (!has_text(text, n, "\tpayload = \"full\";\n"))
+		return E_REFUSED;
+	/* Before, the network's header came after the link's. */
+	*why = "was captured by an older version, which has to read it";
+	return has_text(text, n,
+		   "\tfields := struct {\n"
+		   "\t\tstruct ipv4_header _network_header;\n")
+		   ? OK
+		   : E_REFUSED;
 }
 
 void
