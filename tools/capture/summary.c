@@ -3,10 +3,9 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/compiler.h"
 
@@ -17,16 +16,27 @@ struct text {
 	size_t n;
 };
 
-static void PRINTF_LIKE(2, 3) add(struct text *t, const char *fmt, ...)
+/* printf(3) would take several times as long. */
+static void
+add(struct text *t, const char *s)
 {
-	va_list ap;
-	int n;
+	const size_t n = strlen(s);
 
-	va_start(ap, fmt);
-	n = vsnprintf(t->s + t->n, SUMMARY_LEN - t->n, fmt, ap);
-	va_end(ap);
-	assert(n >= 0 && t->n + (size_t)n < SUMMARY_LEN);
-	t->n += (size_t)n;
+	assert(t->n + n < SUMMARY_LEN);
+	memcpy(t->s + t->n, s, n + 1);
+	t->n += n;
+}
+
+static void
+add_number(struct text *t, uint32_t v)
+{
+	char digits[sizeof("4294967295")], *p = digits + sizeof(digits) - 1;
+
+	*p = '\0';
+	do
+		*--p = (char)('0' + v % 10);
+	while ((v /= 10) > 0);
+	add(t, p);
 }
 
 static bool
@@ -36,21 +46,40 @@ has_ports(const struct headers *h)
 	       h->transport_type == TRANSPORT_UDP;
 }
 
+static void
+add_ipv4(struct text *t, const uint8_t *p)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		if (i > 0)
+			add(t, ".");
+		add_number(t, p[i]);
+	}
+}
+
+static void
+add_ipv6(struct text *t, const uint8_t *p, bool is_in_brackets)
+{
+	char s[INET6_ADDRSTRLEN] = "";
+
+	(void)inet_ntop(AF_INET6, p, s, sizeof(s));
+	add(t, is_in_brackets ? "[" : "");
+	add(t, s);
+	add(t, is_in_brackets ? "]" : "");
+}
+
 /* The address at ADDRESS, and the port at PORT bytes into the transport. */
 static void
 add_end(
     struct text *t, const struct headers *h, unsigned address, unsigned port)
 {
-	const bool is_six = h->network_type == NETWORK_IPV6;
-	char s[INET6_ADDRSTRLEN] = "";
-
-	(void)inet_ntop(
-	    is_six ? AF_INET6 : AF_INET, h->network + address, s, sizeof(s));
-	if (!has_ports(h))
-		add(t, "%s", s);
+	if (h->network_type == NETWORK_IPV6)
+		add_ipv6(t, h->network + address, has_ports(h));
 	else
-		add(t, is_six ? "[%s]:%u" : "%s:%u", s,
-		    link_layer_u16(h->transport + port));
+		add_ipv4(t, h->network + address);
+	if (has_ports(h)) {
+		add(t, ":");
+		add_number(t, link_layer_u16(h->transport + port));
+	}
 }
 
 /* RFC 9293, 3.1, from the lowest bit on. */
@@ -59,13 +88,14 @@ add_flags(struct text *t, uint8_t flags)
 {
 	static const char *const names[] = { "FIN", "SYN", "RST", "PSH", "ACK",
 		"URG", "ECE", "CWR" };
-	char before = ' ';
+	const char *before = " ";
 
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
 		if ((flags >> i & 1) == 0)
 			continue;
-		add(t, "%c%s", before, names[i]);
-		before = ',';
+		add(t, before);
+		add(t, names[i]);
+		before = ",";
 	}
 }
 
@@ -82,12 +112,15 @@ add_protocol(struct text *t, const struct headers *h)
 		break;
 	case TRANSPORT_ICMP:
 	case TRANSPORT_ICMPV6:
-		add(t, " %s type %u code %u",
-		    h->transport_type == TRANSPORT_ICMP ? "ICMP" : "ICMPv6",
-		    h->transport[0], h->transport[1]);
+		add(t, h->transport_type == TRANSPORT_ICMP ? " ICMP type "
+							   : " ICMPv6 type ");
+		add_number(t, h->transport[0]);
+		add(t, " code ");
+		add_number(t, h->transport[1]);
 		break;
 	case TRANSPORT_UNKNOWN:
-		add(t, " protocol %u", h->protocol);
+		add(t, " protocol ");
+		add_number(t, h->protocol);
 		break;
 	}
 	if (h->is_fragment)
@@ -98,13 +131,18 @@ static void
 add_link(struct text *t, const struct record *r, const struct headers *h)
 {
 	const uint16_t type = h->link.ether_type;
+	char hex[sizeof("ffff")];
 
-	if (type == ETHER_TYPE_ARP)
+	if (type == ETHER_TYPE_ARP) {
 		add(t, "ARP");
-	else if (type >= 0x600)
-		add(t, "Ethernet type 0x%04x", type);
-	else
-		add(t, "link type %u", r->link_type);
+	} else if (type >= 0x600) {
+		(void)snprintf(hex, sizeof(hex), "%04x", type);
+		add(t, "Ethernet type 0x");
+		add(t, hex);
+	} else {
+		add(t, "link type ");
+		add_number(t, r->link_type);
+	}
 }
 
 size_t
@@ -122,6 +160,7 @@ summary_write(
 		add_end(&t, h, is_six ? 24 : 16, 2);
 		add_protocol(&t, h);
 	}
-	add(&t, " %" PRIu32, r->wire_len);
+	add(&t, " ");
+	add_number(&t, r->wire_len);
 	return t.n;
 }
