@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,10 +216,24 @@ catch_signals(struct capture *c)
 		   : E_IO;
 }
 
-static const char *
-session_of(const struct capture_options *o)
+/* The options that name an output; one of them was given. */
+static const struct {
+	size_t at; /* in struct capture_options */
+	sink_create *create;
+} outputs[] = {
+	{ offsetof(struct capture_options, relay), sink_relay_create },
+	{ offsetof(struct capture_options, output), sink_dir_create },
+	{ offsetof(struct capture_options, write), sink_file_create },
+};
+
+static sink_create *
+create_of(const struct capture_options *o)
 {
-	return o->session != NULL ? o->session : "capture";
+	for (size_t i = 0; i < ARRAY_LEN(outputs); i++)
+		if (*(const char *const *)(const void *)((const char *)o +
+							 outputs[i].at) != NULL)
+			return outputs[i].create;
+	abort();
 }
 
 static enum status
@@ -236,34 +251,14 @@ open_sink(struct capture *c)
 		.may_wait = may_wait,
 		.arg = c,
 	};
-	const struct sink_relay_config relay = {
-		.url = &o->url,
-		.name = o->relay,
-		.session_name = session_of(o),
-		.live_timer_us = o->live ? (uint32_t)(o->flush_ns / 1000) : 0,
-		.udp = o->udp,
-		.retry = o->retry,
-	};
-	const struct rotation rotation = { .max_bytes = o->rotate_bytes,
-		.max_ns = o->rotate_ns };
-	const struct sink_file_config file = { .uri = o->write,
-		.compression = o->compression,
-		.level = o->level,
-		.rotation = rotation,
-		.files = o->files,
-		.is_micro = o->precision == PRECISION_MICRO };
 	char why[SINK_ERROR_MAX];
 	enum status st;
 
 	if (getrandom(config.trace.uuid, CTF_UUID_LEN, 0) != CTF_UUID_LEN)
 		return E_IO;
-	if (o->relay != NULL)
-		st = sink_relay_create(&c->sink, &config, &relay, why);
-	else if (o->output != NULL)
-		st = sink_dir_create(
-		    &c->sink, &config, o->output, &rotation, why);
-	else
-		st = sink_file_create(&c->sink, &config, &file, why);
+	st = create_of(o)(&c->sink, &config, o, why);
+	if (st == OK)
+		c->config.has_records = c->sink->ops->record != NULL;
 	if (st != OK)
 		console_error(why);
 	return st;
@@ -279,7 +274,6 @@ prepare(struct capture *c)
 		.n_workers = o->threads,
 		.hash = o->hash,
 		.is_strict = o->order == ORDER_STRICT,
-		.has_records = o->write != NULL,
 		.payload = o->payload,
 		.snaplen = o->snaplen,
 		.checksums = o->checksums,
@@ -384,7 +378,7 @@ print_view(const struct capture *c)
 	    "tracepulse-capture: watch it: babeltrace2 net://%s/host/%s/%s\n"
 	    "(to see a session of LTTng beside it, add "
 	    "net://%s/host/%s/NAME)\n",
-	    o->url.host, c->hostname, session_of(o), o->url.host, c->hostname);
+	    o->url.host, c->hostname, o->session, o->url.host, c->hostname);
 }
 
 static void

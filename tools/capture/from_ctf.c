@@ -251,14 +251,11 @@ convert(struct conversion *c)
 {
 	const struct capture_options *o = c->options;
 	const struct sink_config config = { 0 };
-	const struct sink_file_config file = { .uri = o->write,
-		.compression = o->compression,
-		.level = o->level };
 	enum status st = read_traces(c), finished;
 
 	/* A trace that is refused does not overwrite an existing file. */
 	if (st == OK)
-		st = sink_file_create(&c->sink, &config, &file, c->error);
+		st = sink_file_create(&c->sink, &config, o, c->error);
 	if (st != OK)
 		return st;
 	st = write_packets(c);

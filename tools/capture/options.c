@@ -140,8 +140,8 @@ check_output(struct capture_options *o, uint64_t given)
 		    "--file-count (-W) requires --file-size (-C) or "
 		    "--file-time (-G)");
 	if (o->write != NULL) {
-		o->rotate_bytes = o->file_mb * MB;
-		o->rotate_ns = o->file_s * NS_PER_S;
+		o->rotation.max_bytes = o->file_mb * MB;
+		o->rotation.max_ns = o->file_s * NS_PER_S;
 	}
 	if (o->relay != NULL && url_parse(&o->url, o->relay, &why) != OK)
 		return option_refuse(&table, "%s: %s", o->relay, why);
@@ -190,6 +190,7 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 
 	*o = (struct capture_options){ .payload = PAYLOAD_HEADERS,
 		.threads = 1,
+		.session = "capture",
 		.direction = CAPTURE_INOUT,
 		.flush_ns = FLUSH_NS,
 		.checksums = ANON_BLANK,

@@ -9,13 +9,20 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/capture/pipeline.h"
-#include "tools/capture/sink.h"
+#include "tools/capture/rotation.h"
 #include "tools/client/url.h"
 
 /* Inputs of one trace. */
 #define CAPTURE_INPUTS_MAX 16
 /* Bytes of a filter that is given as words. */
 #define CAPTURE_FILTER_MAX 4096
+
+enum sink_compression {
+	SINK_GZIP,
+	SINK_BZIP2,
+	SINK_XZ,
+	SINK_PLAIN,
+};
 
 struct capture_options {
 	/* Exit with 0: --help or --version was printed, or ... */
@@ -42,16 +49,16 @@ struct capture_options {
 	enum pipeline_hash hash;
 	enum { ORDER_STREAM, ORDER_STRICT } order;
 
-	/* One of these three. */
+	/* One of these three: see outputs[] in capture.c. */
 	const char *relay, *output, *write;
 	struct url url; /* of relay */
 	bool udp, live, retry;
 	const char *session;
 	const char *hostname; /* NULL: this host's */
 	uint64_t flush_ns;
-	uint64_t rotate_bytes, rotate_ns; /* 0: never */
-	uint64_t file_mb, file_s;	  /* the same, as --write has them */
-	unsigned files;			  /* 0: no limit */
+	struct rotation rotation;
+	uint64_t file_mb, file_s; /* the same, as --write has them */
+	unsigned files;		  /* 0: no limit */
 	enum { PRECISION_NANO, PRECISION_MICRO } precision;
 	enum sink_compression compression;
 	unsigned level;

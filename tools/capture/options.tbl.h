@@ -59,9 +59,9 @@ OPTION(UDP, 0, "udp", NULL, FLAG(udp),
     "send packets as datagrams; the relay must be tracepulse-relayd")
 OPTION(OUTPUT, 0, "output", "DIR", GROUP("To a directory", TEXT(output)),
     "write a CTF trace into a new or empty directory")
-OPTION(ROTATE_SIZE, 0, "rotate-size", "SIZE", SIZE(rotate_bytes, ROTATE_MIN, UINT64_MAX),
+OPTION(ROTATE_SIZE, 0, "rotate-size", "SIZE", SIZE(rotation.max_bytes, ROTATE_MIN, UINT64_MAX),
     "begin a new trace below DIR before the current one exceeds SIZE [never]")
-OPTION(ROTATE_TIME, 0, "rotate-time", "TIME", TIME(rotate_ns, 1, TIME_MAX_NS),
+OPTION(ROTATE_TIME, 0, "rotate-time", "TIME", TIME(rotation.max_ns, 1, TIME_MAX_NS),
     "begin a new trace below DIR after this time [never]")
 OPTION(WRITE, 'w', "write", "FILE", GROUP("To a file of packets", TEXT(write)),
     "write packets to a pcap file, to FILE.pcapng, - or an output of libtrace, such as erf:FILE")

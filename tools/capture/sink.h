@@ -13,7 +13,6 @@
 #include "tools/capture/batch.h"
 #include "tools/capture/ctf.h"
 #include "tools/capture/record.h"
-#include "tools/capture/rotation.h"
 
 #define SINK_ERROR_MAX 640
 #define SINK_POLLFDS 2
@@ -90,50 +89,26 @@ void *sink_new(size_t size, const struct sink_ops *ops,
 enum status sink_opened(struct sink **out, struct sink *sink, enum status st,
     char why[SINK_ERROR_MAX]) MUST_CHECK;
 
-/* In PATH, which is borrowed. Not OK: *WHY is one line. */
-enum status sink_dir_create(struct sink **out, const struct sink_config *config,
-    const char *path, const struct rotation *rotation,
+/*
+ * The sinks. A new one is a file with these operations and a function that
+ * makes it, a line in capture.c's table of outputs, and rows of its options.
+ * OPTIONS are borrowed. Not OK: WHY is one line.
+ */
+struct capture_options;
+typedef enum status sink_create(struct sink **out,
+    const struct sink_config *config, const struct capture_options *options,
     char why[SINK_ERROR_MAX]) MUST_CHECK;
+/* Takes CTF packets, into a directory. */
+sink_create sink_dir_create;
+/* Takes CTF packets, to a relay. */
+sink_create sink_relay_create;
+/* Takes records, to a file or an output of libtrace. */
+sink_create sink_file_create;
 
-struct sink_relay_config {
-	const struct url *url;	  /* borrowed */
-	const char *name;	  /* for messages; borrowed */
-	const char *session_name; /* borrowed */
-	uint32_t live_timer_us;	  /* 0: not live */
-	bool udp;
-	/* A relay that is not there, or is lost, is tried again: a session of
-	 * the same name goes on. Meanwhile packets wait in the pipeline. */
-	bool retry;
-};
-enum status sink_relay_create(struct sink **out,
-    const struct sink_config *config, const struct sink_relay_config *relay,
-    char why[SINK_ERROR_MAX]) MUST_CHECK;
-
-enum sink_compression {
-	SINK_GZIP,
-	SINK_BZIP2,
-	SINK_XZ,
-	SINK_PLAIN,
-};
-
-struct sink_file_config {
-	const char *uri; /* of libtrace; borrowed */
-	enum sink_compression compression;
-	unsigned level; /* 0 to 9 */
-	/* These are for pcap and pcapng without compression only. */
-	struct rotation rotation; /* see file_series.h */
-	unsigned files;		  /* at most; 0: no limit */
-	bool is_micro;		  /* time stamps in microseconds */
-};
-/* To PATH, "-" is standard output; pcapng if IS_NG. The rest is that of FILE.
- * Takes records. */
+/* What sink_file_create() makes for pcap files and, if IS_NG, pcapng files
+ * without compression; PATH "-" is standard output. */
 enum status sink_pcap_create(struct sink **out,
     const struct sink_config *config, const char *path, bool is_ng,
-    const struct sink_file_config *file, char why[SINK_ERROR_MAX]) MUST_CHECK;
-
-/* Takes records. */
-enum status sink_file_create(struct sink **out,
-    const struct sink_config *config, const struct sink_file_config *file,
-    char why[SINK_ERROR_MAX]) MUST_CHECK;
+    const struct capture_options *options, char why[SINK_ERROR_MAX]) MUST_CHECK;
 
 #endif

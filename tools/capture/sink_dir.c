@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tools/capture/options.h"
 #include "tools/capture/sink.h"
 #include "tools/client/trace_dir.h"
 
@@ -210,14 +211,14 @@ prepare_files(struct sink_dir *d)
 
 enum status
 sink_dir_create(struct sink **out, const struct sink_config *config,
-    const char *path, const struct rotation *rotation, char why[SINK_ERROR_MAX])
+    const struct capture_options *options, char why[SINK_ERROR_MAX])
 {
 	struct sink_dir *d = sink_new(sizeof(*d), &ops, config, why);
 
 	if (d == NULL)
 		return E_NOMEM;
-	d->path = path;
-	d->rotation = *rotation;
+	d->path = options->output;
+	d->rotation = options->rotation;
 	d->base = d->dir = -1;
 	return sink_opened(out, &d->sink, prepare_files(d), why);
 }

@@ -25,6 +25,7 @@
 #include "common/thread.h"
 #include "tools/capture/libtrace_packet.h"
 #include "tools/capture/little.h"
+#include "tools/capture/options.h"
 #include "tools/capture/privileges.h"
 #include "tools/capture/sink.h"
 
@@ -298,17 +299,17 @@ create_output(struct sink_file *f)
 }
 
 static enum status
-start_output(struct sink_file *f, const struct sink_file_config *config)
+start_output(struct sink_file *f, const struct capture_options *options)
 {
-	trace_option_compresstype_t type = compressions[config->compression];
-	int level = (int)config->level;
+	trace_option_compresstype_t type = compressions[options->compression];
+	int level = (int)options->level;
 
 	/* An output without compression may refuse these options. */
 	if ((trace_config_output(
 		 f->out, TRACE_OPTION_OUTPUT_COMPRESS, &level) != 0 ||
 		trace_config_output(
 		    f->out, TRACE_OPTION_OUTPUT_COMPRESSTYPE, &type) != 0) &&
-	    config->compression != SINK_PLAIN)
+	    options->compression != SINK_PLAIN)
 		return libtrace_failed(f, E_REFUSED);
 	if (trace_start_output(f->out) != 0)
 		return libtrace_failed(f, E_REFUSED);
@@ -501,32 +502,32 @@ static const struct sink_ops ops = {
 
 enum status
 sink_file_create(struct sink **out, const struct sink_config *config,
-    const struct sink_file_config *file, char why[SINK_ERROR_MAX])
+    const struct capture_options *options, char why[SINK_ERROR_MAX])
 {
 	const char *path;
-	const struct format *format = format_of(file->uri, &path);
+	const struct format *format = format_of(options->write, &path);
 	struct sink_file *f;
 	enum status st;
 
-	if (file->compression == SINK_PLAIN && format != NULL &&
+	if (options->compression == SINK_PLAIN && format != NULL &&
 	    (format->is_pcap || format->is_ng))
 		return sink_pcap_create(
-		    out, config, path, format->is_ng, file, why);
+		    out, config, path, format->is_ng, options, why);
 	f = sink_new(sizeof(*f), &ops, config, why);
 	if (f == NULL)
 		return E_NOMEM;
-	if (file->is_micro || file->rotation.max_bytes != 0 ||
-	    file->rotation.max_ns != 0)
+	if (options->precision == PRECISION_MICRO ||
+	    options->rotation.max_bytes != 0 || options->rotation.max_ns != 0)
 		return sink_opened(out, &f->sink,
 		    sink_fail(&f->sink, E_REFUSED,
 			"%s: -C, -G and --time-stamp-precision are for pcap "
 			"and pcapng files without --compress",
-			file->uri),
+			options->write),
 		    why);
-	f->uri = file->uri;
+	f->uri = options->write;
 	f->type = TRACE_TYPE_UNKNOWN;
 	st = create_output(f);
 	if (st == OK)
-		st = start_output(f, file);
+		st = start_output(f, options);
 	return sink_opened(out, &f->sink, st, why);
 }

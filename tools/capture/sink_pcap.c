@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "tools/capture/file_series.h"
 #include "tools/capture/little.h"
+#include "tools/capture/options.h"
 #include "tools/capture/pcap_input.h"
 #include "tools/capture/sink.h"
 
@@ -371,7 +372,7 @@ static const struct sink_ops ops = {
 
 enum status
 sink_pcap_create(struct sink **out, const struct sink_config *config,
-    const char *path, bool is_ng, const struct sink_file_config *file,
+    const char *path, bool is_ng, const struct capture_options *options,
     char why[SINK_ERROR_MAX])
 {
 	struct sink_pcap *f = sink_new(sizeof(*f), &ops, config, why);
@@ -380,11 +381,11 @@ sink_pcap_create(struct sink **out, const struct sink_config *config,
 	if (f == NULL)
 		return E_NOMEM;
 	f->is_ng = is_ng;
-	f->is_micro = file->is_micro;
+	f->is_micro = options->precision == PRECISION_MICRO;
 	f->flush_at = UINT64_MAX;
-	f->series = (struct file_series){
-		.name = path, .rotation = file->rotation, .count = file->files
-	};
+	f->series = (struct file_series){ .name = path,
+		.rotation = options->rotation,
+		.count = options->files };
 	st = file_series_begin(&f->series, clock_wall_ns());
 	if (st != OK)
 		(void)sink_fail(&f->sink, st, "%s: the name is too long", path);

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "tools/capture/console.h"
+#include "tools/capture/options.h"
 #include "tools/capture/sink.h"
 #include "tools/client/client.h"
 #include "tools/client/retry.h"
@@ -40,8 +41,8 @@ struct unconfirmed {
 };
 
 struct sink_relay {
-	struct sink sink; /* first */
-	struct sink_relay_config config;
+	struct sink sink;		       /* first */
+	const struct capture_options *options; /* borrowed */
 	struct client_watch watch;
 	struct client *client; /* NULL: there is no connection */
 	struct stream_state *streams;
@@ -96,7 +97,7 @@ lose_connection(struct sink_relay *r)
 static bool
 tries_again(const struct sink_relay *r, enum status st)
 {
-	if (!r->config.retry || r->is_ending)
+	if (!r->options->retry || r->is_ending)
 		return false;
 	return st == E_IO || st == E_NOENT || st == E_STOPPED ||
 	       (st == E_REFUSED && r->was_open);
@@ -115,10 +116,11 @@ check_client(struct sink_relay *r, enum status st)
 	if (why[0] == '\0')
 		why = status_text(st);
 	if (!tries_again(r, st))
-		return sink_fail(&r->sink, st, "%s: %s", r->config.name, why);
+		return sink_fail(
+		    &r->sink, st, "%s: %s", r->options->relay, why);
 	if (r->retry.pause_ns == 0) { /* once */
 		snprintf(text, sizeof(text), "%s: %s; trying again",
-		    r->config.name, why);
+		    r->options->relay, why);
 		console_error(text);
 	}
 	lose_connection(r);
@@ -154,7 +156,7 @@ session_is_open(struct sink_relay *r)
 
 	if (r->was_open || r->retry.pause_ns != 0) {
 		snprintf(text, sizeof(text), "%s: connected, to %s",
-		    r->config.name, client_path(r->client));
+		    r->options->relay, client_path(r->client));
 		console_error(text);
 	}
 	r->was_open = true;
@@ -167,15 +169,17 @@ static enum status
 open_session(struct sink_relay *r)
 {
 	const struct client_config config = {
-		.url = *r->config.url,
+		.url = r->options->url,
 		.waits = true,
-		.session_name = r->config.session_name,
+		.session_name = r->options->session,
 		.hostname = r->sink.config.trace.hostname,
-		.live_timer_us = r->config.live_timer_us,
+		.live_timer_us = r->options->live
+				     ? (uint32_t)(r->options->flush_ns / 1000)
+				     : 0,
 		.timeout_ms = RELAY_TIMEOUT_MS,
 		.watch = &r->watch,
-		.udp = r->config.udp,
-		.resend = r->config.udp,
+		.udp = r->options->udp,
+		.resend = r->options->udp,
 	};
 	struct buf metadata = { 0 };
 	enum status st = ctf_metadata(&metadata, &r->sink.config.trace);
@@ -217,7 +221,7 @@ wait_for_space(struct sink_relay *r)
 	if (!c->may_wait(c->arg))
 		return sink_fail(&r->sink, E_IO,
 		    "%s: the relay accepts no more data; the rest was not sent",
-		    r->config.name);
+		    r->options->relay);
 	st = go_on(r, WAIT_MS);
 	return st == E_BUSY ? OK : st;
 }
@@ -288,8 +292,7 @@ put_beacon(struct sink *sink, unsigned stream, uint64_t ns)
 	struct stream_state *s = &r->streams[stream];
 	enum status st;
 
-	if (r->config.live_timer_us == 0 || ns <= s->last_ns ||
-	    r->client == NULL)
+	if (!r->options->live || ns <= s->last_ns || r->client == NULL)
 		return OK;
 	st = check_client(
 	    r, client_beacon(r->client, s->number, ns, CTF_STREAM_CLASS));
@@ -324,7 +327,8 @@ finish(struct sink *sink)
 	r->is_ending = true;
 	if (r->client == NULL)
 		return sink_fail(sink, E_IO,
-		    "%s: there is no connection to the relay", r->config.name);
+		    "%s: there is no connection to the relay",
+		    r->options->relay);
 	while ((st = check_client(r, client_finish(r->client))) == E_BUSY) {
 		st = wait_for_space(r);
 		if (st != OK)
@@ -353,14 +357,14 @@ static const struct sink_ops ops = {
 
 enum status
 sink_relay_create(struct sink **out, const struct sink_config *config,
-    const struct sink_relay_config *relay, char why[SINK_ERROR_MAX])
+    const struct capture_options *options, char why[SINK_ERROR_MAX])
 {
 	struct sink_relay *r = sink_new(sizeof(*r), &ops, config, why);
 	enum status st = E_NOMEM;
 
 	if (r == NULL)
 		return st;
-	r->config = *relay;
+	r->options = options;
 	r->watch = (struct client_watch){ .goes_on = config->may_wait,
 		.arg = config->arg };
 	r->streams = calloc(config->n_streams, sizeof(*r->streams));
