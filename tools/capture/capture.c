@@ -371,14 +371,17 @@ static void
 print_view(const struct capture *c)
 {
 	const struct capture_options *o = c->options;
+	const bool is_six = strchr(o->url.host, ':') != NULL;
+	char of_host[URL_HOST_MAX + HOST_NAME_MAX + 32];
 
 	if (!o->live || o->quiet || o->json)
 		return;
+	(void)snprintf(of_host, sizeof(of_host), "net://%s%s%s/host/%s",
+	    is_six ? "[" : "", o->url.host, is_six ? "]" : "", c->hostname);
 	fprintf(stderr,
-	    "tracepulse-capture: watch it: babeltrace2 net://%s/host/%s/%s\n"
-	    "(to see a session of LTTng beside it, add "
-	    "net://%s/host/%s/NAME)\n",
-	    o->url.host, c->hostname, o->session, o->url.host, c->hostname);
+	    "tracepulse-capture: watch it: babeltrace2 %s/%s\n"
+	    "(to see a session of LTTng beside it, add %s/NAME)\n",
+	    of_host, o->session, of_host);
 }
 
 static void
