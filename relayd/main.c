@@ -22,7 +22,7 @@
 #include "relayd/process/rundir.h"
 #include "relayd/process/options.h"
 #include "relayd/process/reload.h"
-#include "relayd/process/sandbox.h"
+#include "common/sandbox.h"
 #include "relayd/retention_thread.h"
 #include "relayd/stats/stats.h"
 #include "relayd/record/stream_window.h"

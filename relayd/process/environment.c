@@ -73,7 +73,7 @@ environment_keep_directory(void)
 		start_dir[0] = '\0';
 }
 
-/* Looked up once: a reload cannot (relayd/process/sandbox.h). */
+/* Looked up once: a reload cannot (common/sandbox.h). */
 static const char *
 account_home(void)
 {

@@ -27,7 +27,7 @@
 #include "relayd/process/environment.h"
 #include "relayd/process/machine.h"
 #include "relayd/process/options_internal.h"
-#include "relayd/process/sandbox.h"
+#include "common/sandbox.h"
 
 #define WORKERS_DEFAULT_MAX 8
 #define KEEP_AT_LEAST (3600 * NS_PER_S)

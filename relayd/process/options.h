@@ -23,7 +23,7 @@
 #include "common/status.h"
 #include "common/thread.h"
 #include "relayd/process/listen_url.h"
-#include "relayd/process/sandbox.h"
+#include "common/sandbox.h"
 
 #define SOCKET_PATH_SIZE 108 /* of struct sockaddr_un */
 #define RUN_FILE_MAX 64	     /* of names below the run directory */

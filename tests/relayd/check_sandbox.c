@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "relayd/process/sandbox.h"
+#include "common/sandbox.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

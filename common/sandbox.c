@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "relayd/process/sandbox.h"
+#include "common/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "relayd/process/syscalls.h"
+#include "common/syscalls.h"
 
 /* The kernel's interface, landlock(7). The headers of Debian 12 have the first
  * two versions only. The numbers are those of every architecture. */
@@ -100,7 +100,8 @@ allow(struct domain *d, int take_fd, uint64_t rights)
 static void
 allow_path(struct domain *d, const char *path, uint64_t rights)
 {
-	allow(d, open(path, O_PATH | O_CLOEXEC), rights);
+	if (path != NULL)
+		allow(d, open(path, O_PATH | O_CLOEXEC), rights);
 }
 
 /* The directory that PATH is in. */
@@ -143,6 +144,8 @@ allow_output(struct domain *d, const struct sandbox *s)
 {
 	int parent = -1;
 
+	if (s->output == NULL)
+		return;
 	allow(d, openat(s->output_fd, ".", O_PATH | O_CLOEXEC), FS_RECORD);
 	if (s->mode != SANDBOX_STRICT)
 		parent = open_writable_parent(s);
@@ -174,8 +177,7 @@ allow_replaced(struct domain *d, const char *path, uint64_t rights,
 static void
 allow_reload(struct domain *d, const struct sandbox *s)
 {
-	if (s->config_dir != NULL)
-		allow_path(d, s->config_dir, FS_READ);
+	allow_path(d, s->config_dir, FS_READ);
 	allow_replaced(d, s->config, FS_READ_FILE, FS_READ_FILE);
 	allow_replaced(
 	    d, s->log_file, FS_WRITE_FILE, FS_WRITE_FILE | FS_MAKE_REG);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The filter of system calls (seccomp(2)); the list is syscalls.tbl.h. */
-#ifndef RELAYD_PROCESS_SYSCALLS_H
-#define RELAYD_PROCESS_SYSCALLS_H
+#ifndef COMMON_SYSCALLS_H
+#define COMMON_SYSCALLS_H
 
 #include "common/compiler.h"
 #include "common/status.h"

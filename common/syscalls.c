@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "relayd/process/syscalls.h"
+#include "common/syscalls.h"
 
 #include <errno.h>
 
@@ -43,7 +43,7 @@ static const struct row {
 #else
 #define NEVER(name) { #name, MAY_NEVER, 0, 0, 0 },
 #endif
-#include "relayd/process/syscalls.tbl.h"
+#include "common/syscalls.tbl.h"
 #undef CALL
 #undef IF
 #undef NEVER

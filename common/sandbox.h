@@ -4,8 +4,8 @@
  * below the output directory, seccomp only the system calls in use
  * (syscalls.tbl.h). doc/security.md says what that protects.
  */
-#ifndef RELAYD_PROCESS_SANDBOX_H
-#define RELAYD_PROCESS_SANDBOX_H
+#ifndef COMMON_SANDBOX_H
+#define COMMON_SANDBOX_H
 
 #include <stdbool.h>
 
@@ -26,8 +26,8 @@ enum sandbox_mode {
 
 struct sandbox {
 	enum sandbox_mode mode;
-	const char *output; /* absolute */
-	const char *state_dir;
+	/* Absolute; NULL: no such directory. */
+	const char *output, *state_dir;
 	int output_fd; /* borrowed */
 	/* Files to remove at the end; NULL or "": none. */
 	const char *removes[7];
