@@ -2,8 +2,8 @@
 # TP_CAPTURE: can tracepulse-capture be built? It needs libtrace 3 or 4, which
 # have no pkg-config file and whose version macro cannot be used (in 4.0 it is
 # not substituted): so header and symbol decide. And nettle, for the cipher of
-# anonymisation, libcap, to give capabilities up, and libpcap, on which libtrace
-# stands, for filters of packet sockets.
+# anonymisation, libcap, to give capabilities up, libpcap, on which libtrace
+# stands, for files and filters, and zlib, bzip2 and liblzma for compressed ones.
 AC_DEFUN([TP_CAPTURE], [
 	AC_ARG_WITH([libtrace], [AS_HELP_STRING([--without-libtrace],
 		[do not build tracepulse-capture])], [], [with_libtrace=auto])
@@ -51,6 +51,11 @@ CACHE(&p)->link_type = TRACE_TYPE_ETH;])],
 			[why_no_capture=${why_no_capture:-"no nettle"}])
 		PKG_CHECK_MODULES([LIBCAP], [libcap], [],
 			[why_no_capture=${why_no_capture:-"no libcap"}])
+		PKG_CHECK_MODULES([DECOMPRESS], [zlib liblzma], [],
+			[why_no_capture=${why_no_capture:-"no zlib or liblzma"}])
+		DECOMPRESS_LIBS="$DECOMPRESS_LIBS -lbz2"
+		AC_CHECK_HEADER([bzlib.h], [],
+			[why_no_capture=${why_no_capture:-"no bzlib.h"}])
 		TRACE_LIBS=-ltrace
 		AC_SUBST([TRACE_LIBS])
 		LIBS=$tp_libs

@@ -13,7 +13,7 @@ PACKAGES_READ="python3 babeltrace2"
 PACKAGES_TRACE="lttng-tools liblttng-ust-dev"
 # For tracepulse-capture.
 # shellcheck disable=SC2034
-PACKAGES_CAPTURE="libtrace3-dev libpcap-dev nettle-dev libcap-dev"
+PACKAGES_CAPTURE="libtrace3-dev libpcap-dev nettle-dev libcap-dev zlib1g-dev libbz2-dev liblzma-dev"
 # For tracepulse-ftrace, and what it works with.
 # shellcheck disable=SC2034
 PACKAGES_FTRACE="libzstd-dev trace-cmd"

@@ -86,6 +86,13 @@ def end(process, timeout=TIMEOUT):
     return Result(process.returncode, out, err, time.monotonic() - began)
 
 
+def wait_until(condition, what):
+    until = time.monotonic() + TIMEOUT
+    while not condition():
+        check(time.monotonic() < until, what)
+        time.sleep(0.01)
+
+
 def is_at_rest(pid):
     """Does it hear SIGTERM, and do all its threads sleep?"""
     tasks = f"/proc/{pid}/task"

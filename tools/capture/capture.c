@@ -288,9 +288,10 @@ prepare(struct capture *c)
 		console_error(strerror(errno));
 		return E_IO;
 	}
-	st = load_key(c);
+	st = open_sources(c);
+	/* The processes that read files do not have the key. */
 	if (st == OK)
-		st = open_sources(c);
+		st = load_key(c);
 	if (st == OK)
 		st = open_sink(c);
 	if (st == OK && privileges_drop() != OK) {

@@ -6,6 +6,7 @@
 #include <linux/if_packet.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -182,4 +183,54 @@ packet_describe(libtrace_packet_t *p, struct record *r, const uint8_t **bytes)
 			   : DIRECTION_UNKNOWN;
 	r->kind = RECORD_PACKET;
 	return true;
+}
+
+void
+libtrace_error(libtrace_t *trace, char why[SOURCE_WHY_MAX])
+{
+	libtrace_err_t e = trace_get_err(trace);
+
+	e.problem[strcspn(e.problem, "\n")] = '\0';
+	snprintf(why, SOURCE_WHY_MAX, "%s%s",
+	    e.problem[0] != '\0' ? e.problem : "failed",
+	    source_advice(e.problem));
+}
+
+/* libtrace compiles a filter with its first packet: try it with an empty one.
+ */
+static enum status
+try_filter(libtrace_filter_t *filter)
+{
+	static const uint8_t nothing[64];
+	libtrace_packet_t *p = trace_create_packet();
+	enum status st = OK;
+
+	if (p == NULL)
+		return E_NOMEM;
+	trace_construct_packet(p, TRACE_TYPE_ETH, nothing, sizeof(nothing));
+	if (trace_apply_filter(filter, p) < 0)
+		st = E_REFUSED;
+	trace_destroy_packet(p);
+	return st;
+}
+
+enum status
+packet_filter_create(
+    libtrace_filter_t **out, const char *text, char why[SOURCE_WHY_MAX])
+{
+	libtrace_filter_t *filter = trace_create_filter(text);
+	enum status st = filter != NULL ? try_filter(filter) : E_NOMEM;
+
+#ifdef HAVE_LIBTRACE_PARALLEL
+	if (filter != NULL)
+		trace_destroy_filter(filter);
+	filter = trace_create_filter(text);
+	if (filter == NULL)
+		st = E_NOMEM;
+#endif
+	*out = filter;
+	if (st == E_REFUSED)
+		snprintf(
+		    why, SOURCE_WHY_MAX, "invalid filter \"%.400s\"", text);
+	return st;
 }

@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/compiler.h"
+#include "common/status.h"
 #include "tools/capture/record.h"
+#include "tools/capture/source.h"
 
 /* What libtrace has computed of a packet; -1: nothing yet. */
 #ifdef HAVE_LIBTRACE_CACHED /* libtrace 4 */
@@ -33,5 +36,15 @@ uint32_t wire_length(libtrace_packet_t *p, libtrace_linktype_t type);
 
 /* TRACE_TYPE_UNKNOWN for one that libtrace does not know. */
 libtrace_linktype_t linktype_to_libtrace(uint16_t linktype);
+
+/* libtrace's last error: one line, without the name of the input. */
+void libtrace_error(libtrace_t *trace, char why[SOURCE_WHY_MAX]);
+
+/* A filter, if it is valid. libtrace 3 gets the one that was tried, as
+ * it does not free what it compiles itself for ring:. libtrace 4 copies what
+ * was compiled, and frees it with each copy, so it gets a fresh one. *OUT is
+ * the caller's, if not NULL, in any case. */
+enum status packet_filter_create(libtrace_filter_t **out, const char *text,
+    char why[SOURCE_WHY_MAX]) MUST_CHECK;
 
 #endif

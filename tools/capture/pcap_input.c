@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +22,7 @@
 
 struct pcap_input {
 	pcap_t *pcap;
-	FILE *file; /* NULL: PCAP closes it */
+	FILE *file; /* PCAP closes it, once it is there */
 	uint16_t link_type;
 };
 
@@ -54,10 +53,8 @@ is_finished(int fd)
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) != 0;
 }
 
-/* Read the first bytes of a file or pipe without removing them; waits for a
- * pipe. */
-static bool
-peek(int fd, uint32_t *magic)
+bool
+pcap_input_peek(int fd, uint32_t *magic)
 {
 	const struct timespec pause = { .tv_nsec = PEEK_NS };
 	const off_t at = lseek(fd, 0, SEEK_CUR);
@@ -76,41 +73,24 @@ peek(int fd, uint32_t *magic)
 	}
 }
 
-/* libtrace would open it again, when the writer may be gone, or was killed as
- * nothing read from it. */
+/* With microseconds or nanoseconds, in either byte order; pcapng. */
+static const uint32_t magics[] = { 0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d,
+	0x4d3cb2a1, 0x0a0d0d0a };
+
 static bool
-is_fifo(const char *path)
+is_pcap(uint32_t magic)
 {
-	struct stat s;
-
-	return stat(path, &s) == 0 && S_ISFIFO(s.st_mode);
-}
-
-/* NULL: libtrace must read it. */
-static FILE *
-open_file(const char *path)
-{
-	const int fd = strcmp(path, "-") == 0
-			   ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-			   : open(path, O_RDONLY | O_CLOEXEC);
-	/* With microseconds or nanoseconds, in either byte order; pcapng. */
-	static const uint32_t magics[] = { 0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d,
-		0x4d3cb2a1, 0x0a0d0d0a };
-	uint32_t magic = 0;
-	FILE *f = NULL;
-
-	if (fd < 0)
-		return NULL;
-	if (!peek(fd, &magic))
-		magic = 0;
 	for (size_t i = 0; i < ARRAY_LEN(magics); i++)
 		if (magic == magics[i])
-			f = fdopen(fd, "rb");
-	if (f == NULL)
-		close(fd);
-	else
-		(void)setvbuf(f, NULL, _IOFBF, READ_BUFFER);
-	return f;
+			return true;
+	return false;
+}
+
+static enum status
+refuse(char why[SOURCE_WHY_MAX], const char *uri, const char *reason)
+{
+	snprintf(why, SOURCE_WHY_MAX, "%.250s: %.250s", uri, reason);
+	return E_REFUSED;
 }
 
 enum status
@@ -136,17 +116,13 @@ set_filter(struct pcap_input *in, const struct source_config *config,
 		return OK;
 	if (pcap_input_compile(in->pcap, config->filter, &program, reason) !=
 	    OK) {
-		snprintf(
-		    why, SOURCE_WHY_MAX, "%.250s: %.250s", config->uri, reason);
-		return E_REFUSED;
+		return refuse(why, config->uri, reason);
 	}
 	result = pcap_setfilter(in->pcap, &program);
 	pcap_freecode(&program);
 	if (result == 0)
 		return OK;
-	snprintf(
-	    why, SOURCE_WHY_MAX, "%s: %s", config->uri, pcap_geterr(in->pcap));
-	return E_REFUSED;
+	return refuse(why, config->uri, pcap_geterr(in->pcap));
 }
 
 /* libpcap's DLT_ numbers are those of files, except these (pcap-linktype(7)).
@@ -191,68 +167,57 @@ open_pcap(struct pcap_input *in, const struct source_config *config,
 	in->pcap = pcap_fopen_offline_with_tstamp_precision(
 	    in->file, PCAP_TSTAMP_PRECISION_NANO, error);
 	if (in->pcap == NULL) {
-		snprintf(why, SOURCE_WHY_MAX, "%s: %s", config->uri, error);
-		return E_REFUSED;
+		return refuse(why, config->uri, error);
 	}
-	in->file = NULL;
 	in->link_type = number_in_files(pcap_datalink(in->pcap));
 	return set_filter(in, config, why);
 }
 
-/* The file of a URI, which may be a plain name; NULL: another kind of URI. */
-static const char *
-path_of(const char *uri)
+/* A plain name, or a format of pcap. */
+static bool
+may_be_pcap(const char *uri)
 {
-	const char *place = source_place(uri);
+	return source_place(uri) == uri || strncmp(uri, "pcap:", 5) == 0 ||
+	       strncmp(uri, "pcapfile:", 9) == 0 ||
+	       strncmp(uri, "pcapng:", 7) == 0;
+}
 
-	return place == uri || strncmp(uri, "pcap:", 5) == 0 ||
-		       strncmp(uri, "pcapfile:", 9) == 0
-		   ? place
-		   : NULL;
+/* Takes FD. */
+static enum status
+open_stream(struct pcap_input *in, int take_fd)
+{
+	in->file = take_fd >= 0 ? fdopen(take_fd, "rb") : NULL;
+	if (in->file == NULL && take_fd >= 0)
+		close(take_fd);
+	if (in->file == NULL)
+		return E_NOMEM;
+	(void)setvbuf(in->file, NULL, _IOFBF, READ_BUFFER);
+	return OK;
 }
 
 enum status
 pcap_input_open(struct pcap_input **out, const struct source_config *config,
-    char why[SOURCE_WHY_MAX])
+    int fd, char why[SOURCE_WHY_MAX])
 {
-	const char *path = path_of(config->uri);
 	struct pcap_input *in;
-	enum status st = E_NOMEM;
-	FILE *file;
+	uint32_t magic;
+	enum status st;
 
 	*out = NULL;
-	if (path == NULL)
-		return OK;
-	if (strcmp(path, "-") != 0 && access(path, R_OK) != 0) {
-		snprintf(why, SOURCE_WHY_MAX, "%s: %s", config->uri,
-		    errno == ENOENT && path == config->uri && !config->is_file
-			? "no such interface or file"
-			: strerror(errno));
-		return E_REFUSED;
-	}
-	file = open_file(path);
-	if (file == NULL && is_fifo(path)) {
-		snprintf(why, SOURCE_WHY_MAX,
-		    "%s: the FIFO does not contain uncompressed pcap; for "
-		    "another format, name it, as in erf:FILE",
-		    config->uri);
-		return E_REFUSED;
-	}
-	if (file == NULL)
+	if (!may_be_pcap(config->uri) || !pcap_input_peek(fd, &magic) ||
+	    !is_pcap(magic))
 		return OK;
 	in = calloc(1, sizeof(*in));
-	if (in == NULL) {
-		fclose(file);
+	if (in == NULL)
 		return E_NOMEM;
-	}
-	in->file = file;
-	st = open_pcap(in, config, why);
-	if (st != OK) {
+	st = open_stream(in, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	if (st == OK)
+		st = open_pcap(in, config, why);
+	if (st == OK)
+		*out = in;
+	else
 		pcap_input_close(in);
-		return st;
-	}
-	*out = in;
-	return OK;
+	return st;
 }
 
 void
@@ -262,7 +227,7 @@ pcap_input_close(struct pcap_input *in)
 		return;
 	if (in->pcap != NULL)
 		pcap_close(in->pcap);
-	if (in->file != NULL)
+	else if (in->file != NULL)
 		fclose(in->file);
 	free(in);
 }
@@ -299,8 +264,7 @@ pcap_input_next(struct pcap_input *in, const char *uri, struct record *r,
 	if (got == PCAP_ERROR_BREAK)
 		return SOURCE_END;
 	if (got != 1) {
-		snprintf(
-		    why, SOURCE_WHY_MAX, "%s: %s", uri, pcap_geterr(in->pcap));
+		(void)refuse(why, uri, pcap_geterr(in->pcap));
 		return SOURCE_FAILED;
 	}
 	/* Unsigned in the file; libpcap has years from 2038 on below 0. */

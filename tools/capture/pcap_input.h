@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads files in pcap's format by libpcap: libtrace 3 ends the program, or the
- * file, at a packet of 64 KiB, of which captures with segmentation offload have
- * many. One thread at a time per input.
+ * Reads files in the formats pcap and pcapng by libpcap: libtrace 3 ends the
+ * program, or the file, at a packet of 64 KiB, of which captures with
+ * segmentation offload have many. One thread at a time per input.
  */
 #ifndef TOOLS_CAPTURE_PCAP_INPUT_H
 #define TOOLS_CAPTURE_PCAP_INPUT_H
@@ -15,12 +15,16 @@
 
 struct pcap_input;
 
-/* Open the file that pcap: or pcapfile: of CONFIG->uri names, or a plain name.
- * OK with *OUT NULL: libtrace must read it, as it has another format, is
- * compressed, or is not a file. Nothing was read of it then. Not OK: as
+/* The first bytes of a file or pipe, as they are in memory, without removing
+ * them; waits for a pipe. */
+bool pcap_input_peek(int fd, uint32_t *magic) MUST_CHECK;
+
+/* Read FD, borrowed, the file of CONFIG->uri. OK with *OUT NULL: libtrace must
+ * read it, as it has another format; nothing was read of it then. Not OK: as
  * source_open(). */
 enum status pcap_input_open(struct pcap_input **out,
-    const struct source_config *config, char why[SOURCE_WHY_MAX]) MUST_CHECK;
+    const struct source_config *config, int fd,
+    char why[SOURCE_WHY_MAX]) MUST_CHECK;
 void pcap_input_close(struct pcap_input *in); /* NULL is fine */
 
 /* As source_next(); SOURCE_FAILED: WHY is one line. */

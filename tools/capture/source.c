@@ -4,29 +4,29 @@
 #include "tools/capture/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libtrace.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "common/clock.h"
+#include "tools/capture/child.h"
+#include "tools/capture/decompress.h"
+#include "tools/capture/file_input.h"
 #include "tools/capture/interface.h"
 #include "tools/capture/libtrace_packet.h"
 #include "tools/capture/parallel_input.h"
 #include "tools/capture/pcap_input.h"
 
-/* libtrace 3 reads the header of a record of a pcap file, and a packet of up to
- * 65,535 bytes after it, into a buffer of LIBTRACE_PACKET_BUFSIZE bytes, which
- * is too small by the header. So it gets a larger one. */
-#define PACKET_BUFFER_LEN (LIBTRACE_PACKET_BUFSIZE + 4096)
-/* The header of a record in a pcap file. */
-#define RECORD_HEADER_LEN 16
-
 struct source {
 	char *uri;
-	/* One of these two, or else the members of libtrace that follow. */
+	/* One of these, or else the members of libtrace that follow. */
 	struct interface *interface;
 	struct pcap_input *pcap;
+	struct file_input *file;
+	struct child decompressor; /* of these two */
 	libtrace_t *trace;
 	struct parallel_input *parallel; /* NULL: it is read serially */
 	libtrace_packet_t *packet;
@@ -53,67 +53,15 @@ is_live_uri(const char *uri)
 	return false;
 }
 
-/* Advice for the user; "" if there is none. */
-static const char *
-advice(const char *problem)
-{
-	return strstr(problem, "not permitted") != NULL
-		   ? " (root or CAP_NET_RAW is required)"
-		   : "";
-}
-
-/* Copy libtrace's last error, one line without its newline. */
-static void
-copy_error(char why[SOURCE_WHY_MAX], const char *uri, libtrace_t *trace)
-{
-	libtrace_err_t e = trace_get_err(trace);
-
-	e.problem[strcspn(e.problem, "\n")] = '\0';
-	snprintf(why, SOURCE_WHY_MAX, "%s: %s%s", uri,
-	    e.problem[0] != '\0' ? e.problem : "failed", advice(e.problem));
-}
-
-/* libtrace compiles a filter with its first packet: try it with an empty one.
- */
+/* WHY: the name of the input, and libtrace's last error. */
 static enum status
-try_filter(struct source *s, const struct source_config *config,
-    char why[SOURCE_WHY_MAX])
+refuse(struct source *s, char why[SOURCE_WHY_MAX])
 {
-	static const uint8_t nothing[64];
-	libtrace_packet_t *p = trace_create_packet();
-	enum status st = OK;
+	char reason[SOURCE_WHY_MAX];
 
-	if (p == NULL)
-		return E_NOMEM;
-	trace_construct_packet(p, TRACE_TYPE_ETH, nothing, sizeof(nothing));
-	if (trace_apply_filter(s->filter, p) < 0) {
-		snprintf(why, SOURCE_WHY_MAX, "%s: invalid filter \"%s\"",
-		    config->uri, config->filter);
-		st = E_REFUSED;
-	}
-	trace_destroy_packet(p);
-	return st;
-}
-
-/* A filter that is valid. libtrace 3 uses what was compiled for the try;
- * libtrace 4 copies it, and frees it with each copy, so it gets another. */
-static enum status
-make_filter(struct source *s, const struct source_config *config,
-    char why[SOURCE_WHY_MAX])
-{
-	enum status st;
-
-	s->filter = trace_create_filter(config->filter);
-	if (s->filter == NULL)
-		return E_NOMEM;
-	st = try_filter(s, config, why);
-#ifdef HAVE_LIBTRACE_PARALLEL
-	trace_destroy_filter(s->filter);
-	s->filter = trace_create_filter(config->filter);
-	if (s->filter == NULL)
-		return E_NOMEM;
-#endif
-	return st;
+	libtrace_error(s->trace, reason);
+	snprintf(why, SOURCE_WHY_MAX, "%.250s: %.250s", s->uri, reason);
+	return E_REFUSED;
 }
 
 static enum status
@@ -121,43 +69,23 @@ configure(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
 	int snaplen = (int)config->snaplen, on = 1;
-	enum status st;
+	char reason[SOURCE_WHY_MAX];
+	enum status st = OK;
 
-	if (config->filter != NULL) {
-		st = make_filter(s, config, why);
-		if (st != OK)
-			return st;
-		if (s->is_live &&
-		    trace_config(s->trace, TRACE_OPTION_FILTER, s->filter) != 0)
-			goto fail;
-	}
-	/* libtrace does not cut or filter files: packets of files are cut by
-	 * the reader, and filtered after their length was made safe. */
-	if (s->is_live && snaplen != 0 &&
-	    trace_config(s->trace, TRACE_OPTION_SNAPLEN, &snaplen) != 0)
-		goto fail;
-	if (s->is_live && config->promiscuous &&
-	    trace_config(s->trace, TRACE_OPTION_PROMISC, &on) != 0)
-		goto fail;
+	if (config->filter != NULL)
+		st = packet_filter_create(&s->filter, config->filter, reason);
+	if (st == E_REFUSED)
+		snprintf(why, SOURCE_WHY_MAX, "%.100s: %.400s", s->uri, reason);
+	if (st != OK)
+		return st;
+	if ((s->filter != NULL &&
+		trace_config(s->trace, TRACE_OPTION_FILTER, s->filter) != 0) ||
+	    (snaplen != 0 &&
+		trace_config(s->trace, TRACE_OPTION_SNAPLEN, &snaplen) != 0) ||
+	    (config->promiscuous &&
+		trace_config(s->trace, TRACE_OPTION_PROMISC, &on) != 0))
+		return refuse(s, why);
 	return OK;
-fail:
-	copy_error(why, config->uri, s->trace);
-	return E_REFUSED;
-}
-
-static enum status
-make_packet(struct source *s)
-{
-	s->packet = trace_create_packet();
-	if (s->packet == NULL)
-		return E_NOMEM;
-	/* Packets of live sources are in the kernel's memory, or are cut off.
-	 */
-	if (s->is_live)
-		return OK;
-	s->packet->buffer = malloc(PACKET_BUFFER_LEN);
-	s->packet->buf_control = TRACE_CTRL_PACKET; /* it frees it */
-	return s->packet->buffer != NULL ? OK : E_NOMEM;
 }
 
 static enum status
@@ -169,12 +97,11 @@ start_trace(struct source *s, const struct source_config *config,
 
 	if (st == E_NOMEM)
 		return st;
-	errno = EIO; /* as in next_of_file() */
-	if (st != OK || (s->parallel == NULL && trace_start(s->trace) != 0)) {
-		copy_error(why, config->uri, s->trace);
-		return E_REFUSED;
-	}
-	return s->parallel == NULL ? make_packet(s) : OK;
+	if (st != OK || (s->parallel == NULL && trace_start(s->trace) != 0))
+		return refuse(s, why);
+	if (s->parallel == NULL)
+		s->packet = trace_create_packet();
+	return s->parallel != NULL || s->packet != NULL ? OK : E_NOMEM;
 }
 
 static enum status
@@ -183,14 +110,9 @@ open_trace(struct source *s, const struct source_config *config,
 {
 	enum status st;
 
-	/* wandio would read ahead in its own thread, with 50 MiB of buffers,
-	 * and be no faster. Setting this is safe: we have no threads yet. */
-	(void)setenv("LIBTRACEIO", "nothreads", 0);
 	s->trace = trace_create(config->uri);
-	if (trace_is_err(s->trace)) {
-		copy_error(why, config->uri, s->trace);
-		return E_REFUSED;
-	}
+	if (trace_is_err(s->trace))
+		return refuse(s, why);
 	st = configure(s, config, why);
 	if (st != OK)
 		return st;
@@ -207,7 +129,7 @@ open_interface(struct source *s, const struct source_config *config,
 
 	if (st == E_REFUSED)
 		snprintf(why, SOURCE_WHY_MAX, "%s: %.300s%s", config->uri,
-		    reason, advice(reason));
+		    reason, source_advice(reason));
 	return st;
 }
 
@@ -225,16 +147,102 @@ uri_of(const struct source_config *config)
 	return asprintf(&uri, "int:%s", name) < 0 ? NULL : uri;
 }
 
+/* The file of a URI. -1 with errno. */
+static int
+open_place(const char *uri)
+{
+	const char *path = source_place(uri);
+	struct stat st;
+	int fd;
+
+	if (strcmp(path, "-") == 0)
+		return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode))
+		return fd;
+	close(fd);
+	errno = EISDIR;
+	return -1;
+}
+
+/* If *FD is compressed, a process decompresses it: *FD is then its output. */
+static enum status
+add_decompressor(struct source *s, int *fd)
+{
+	uint32_t magic;
+	enum status st;
+
+	if (!pcap_input_peek(*fd, &magic) ||
+	    !decompress_is_for((const uint8_t *)&magic))
+		return OK;
+	st = child_start(&s->decompressor, *fd, decompress, NULL);
+	if (st != OK)
+		return st;
+	close(*fd);
+	*fd = s->decompressor.output;
+	return OK;
+}
+
+/* Is a damaged compressed file the reason of what happened? Then it is in
+ * WHY. */
+static bool
+is_damaged(struct source *s, bool is_at_end, char why[SOURCE_WHY_MAX])
+{
+	char reason[SOURCE_WHY_MAX];
+
+	if (s->decompressor.pid == 0 ||
+	    (!is_at_end && !child_complains(&s->decompressor)) ||
+	    child_end(&s->decompressor, reason) == OK)
+		return false;
+	snprintf(why, SOURCE_WHY_MAX, "%.250s: %.250s", s->uri, reason);
+	return true;
+}
+
+/* libtrace reads what is not in a format of pcap. */
+static enum status
+open_stream(struct source *s, const struct source_config *config, int fd,
+    char why[SOURCE_WHY_MAX])
+{
+	enum status st = pcap_input_open(&s->pcap, config, fd, why);
+
+	if (st == OK && s->pcap == NULL)
+		st = file_input_open(&s->file, config, fd, why);
+	return st == E_REFUSED && is_damaged(s, false, why) ? E_REFUSED : st;
+}
+
+static enum status
+open_file(struct source *s, const struct source_config *config,
+    char why[SOURCE_WHY_MAX])
+{
+	enum status st = file_input_check_format(config->uri, why);
+	int fd;
+
+	if (st != OK)
+		return st;
+	fd = open_place(config->uri);
+	if (fd >= 0 && add_decompressor(s, &fd) == OK) {
+		st = open_stream(s, config, fd, why);
+		close(fd);
+		return st;
+	}
+	snprintf(why, SOURCE_WHY_MAX, "%s: %s", config->uri,
+	    errno == ENOENT && source_place(config->uri) == config->uri &&
+		    !config->is_file
+		? "no such interface or file"
+		: strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return E_REFUSED;
+}
+
 static enum status
 start(struct source *s, const struct source_config *config,
     char why[SOURCE_WHY_MAX])
 {
-	enum status st;
-
 	if (strncmp(config->uri, "int:", 4) == 0)
 		return open_interface(s, config, why);
-	st = pcap_input_open(&s->pcap, config, why);
-	return st == OK && s->pcap == NULL ? open_trace(s, config, why) : st;
+	return s->is_live ? open_trace(s, config, why)
+			  : open_file(s, config, why);
 }
 
 enum status
@@ -280,6 +288,8 @@ source_close(struct source *s)
 		return;
 	interface_close(s->interface);
 	pcap_input_close(s->pcap);
+	file_input_close(s->file);
+	child_kill(&s->decompressor);
 	parallel_input_close(s->parallel);
 	if (s->packet != NULL)
 		trace_destroy_packet(s->packet);
@@ -326,33 +336,7 @@ fail(struct source *s)
 {
 	if (!trace_is_err(s->trace))
 		return SOURCE_END;
-	copy_error(s->error, s->uri, s->trace);
-	return SOURCE_FAILED;
-}
-
-/* libtrace takes a file that ends immediately after the header of a record for
- * a whole one. But it has overwritten the previous header. */
-static enum source_got
-next_of_file(struct source *s)
-{
-	static const uint8_t none[RECORD_HEADER_LEN] = { 0 };
-	uint8_t *header = s->packet->buffer;
-	enum source_got got;
-
-	if (s->packet->buf_control == TRACE_CTRL_PACKET)
-		memcpy(header, none, sizeof(none));
-	/* libtrace reports errno for a record that is cut off, without having
-	 * set it, and then asserts that it is not 0. */
-	errno = EIO;
-	if (trace_read_packet(s->trace, s->packet) > 0)
-		return SOURCE_PACKET;
-	got = fail(s);
-	if (got != SOURCE_END || s->packet->buffer != header ||
-	    s->packet->buf_control != TRACE_CTRL_PACKET ||
-	    memcmp(header, none, sizeof(none)) == 0)
-		return got;
-	snprintf(s->error, sizeof(s->error),
-	    "%s: the file ends within a packet", s->uri);
+	(void)refuse(s, s->error);
 	return SOURCE_FAILED;
 }
 
@@ -377,23 +361,18 @@ next_live(struct source *s, struct source_wait *wait)
 	}
 }
 
-/* Describe the packet, and filter those of files: the kernel filters live ones.
- * SOURCE_NOTHING: skip the packet. */
 static enum source_got
-describe_packet(struct source *s, struct record *record, const uint8_t **bytes)
+next_of_file(struct source *s, struct record *record, const uint8_t **bytes)
 {
-	int passes = 1;
+	const enum source_got got =
+	    s->pcap != NULL
+		? pcap_input_next(s->pcap, s->uri, record, bytes, s->error)
+		: file_input_next(s->file, s->uri, record, bytes, s->error);
 
-	if (!packet_describe(s->packet, record, bytes) ||
-	    (s->drops_outgoing && record->direction == DIRECTION_OUTGOING))
-		return SOURCE_NOTHING;
-	if (s->filter != NULL && !s->is_live)
-		passes = trace_apply_filter(s->filter, s->packet);
-	if (passes >= 0)
-		return passes > 0 ? SOURCE_PACKET : SOURCE_NOTHING;
-	snprintf(s->error, sizeof(s->error),
-	    "%s: the filter does not apply to this link type", s->uri);
-	return SOURCE_FAILED;
+	return got != SOURCE_PACKET &&
+		       is_damaged(s, got == SOURCE_END, s->error)
+		   ? SOURCE_FAILED
+		   : got;
 }
 
 enum source_got
@@ -409,20 +388,15 @@ source_next(struct source *s, struct record *record, const uint8_t **bytes,
 			    strerror(errno));
 		return got;
 	}
-	if (s->pcap != NULL)
-		return pcap_input_next(
-		    s->pcap, s->uri, record, bytes, s->error);
-	for (;;) {
-		if (s->is_live)
-			got = next_live(s, wait);
-		else
-			got = next_of_file(s);
-		if (got != SOURCE_PACKET)
-			return got;
-		got = describe_packet(s, record, bytes);
-		if (got != SOURCE_NOTHING)
-			return got;
-	}
+	if (s->pcap != NULL || s->file != NULL)
+		return next_of_file(s, record, bytes);
+	do
+		got = next_live(s, wait);
+	while (got == SOURCE_PACKET &&
+	       (!packet_describe(s->packet, record, bytes) ||
+		   (s->drops_outgoing &&
+		       record->direction == DIRECTION_OUTGOING)));
+	return got;
 }
 
 unsigned
@@ -438,7 +412,7 @@ source_run(struct source *s, const struct source_calls *calls, int stop)
 	    s->parallel, calls, stop);
 
 	if (got == SOURCE_FAILED)
-		copy_error(s->error, s->uri, s->trace);
+		(void)refuse(s, s->error);
 	return got;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A source of packets: an input of libtrace, by its serial interface, which is
- * the same in libtrace 3 and 4, or one of our own readers. One thread at a time
+ * the same in libtrace 3 and 4, or one of our own readers. libtrace reads files
+ * in a process of its own (file_input.h). One thread at a time
  * per source; the first source_open() must precede all threads (libtrace
  * registers its formats then).
  */
@@ -42,6 +43,15 @@ source_place(const char *uri)
 	const char *colon = strchr(uri, ':');
 
 	return colon != NULL ? colon + 1 : uri;
+}
+
+/* What a user may do about a problem; "" if nothing is known. */
+static inline const char *
+source_advice(const char *problem)
+{
+	return strstr(problem, "not permitted") != NULL
+		   ? " (root or CAP_NET_RAW is required)"
+		   : "";
 }
 
 /* Open and start a source: if live, it captures from now on, with a capability
