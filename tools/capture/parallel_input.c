@@ -86,8 +86,7 @@ want_no_more(struct parallel_input *in)
 	set_event(in->waking);
 }
 
-/* May calls be made? The thread was started with the capability to capture,
- * which the program has dropped since. */
+/* May calls be made? */
 static bool
 may_call(struct input_thread *t, int timeout_ms)
 {
@@ -100,8 +99,6 @@ may_call(struct input_thread *t, int timeout_ms)
 			return false;
 		if (published(&in->is_open) == 0)
 			continue;
-		if (privileges_drop() != OK)
-			want_no_more(in);
 		t->is_open = true;
 	}
 	return published(&in->is_over) == 0;
@@ -116,8 +113,9 @@ starting(libtrace_t *trace, libtrace_thread_t *thread, void *global)
 
 	(void)trace;
 	(void)thread;
-	/* Signals are for the main thread. */
+	/* Signals are for the main thread, but for what it asks us. */
 	sigfillset(&all);
+	sigdelset(&all, PRIVILEGES_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	return number < in->n ? &in->threads[number] : NULL;
 }

@@ -78,7 +78,7 @@ copy_all(void *arg)
 	struct outfile *f = arg;
 	ssize_t n;
 
-	if (privileges_drop() != OK)
+	if (privileges_drop_own() != OK)
 		publish(&f->error, (uint64_t)errno);
 	while ((n = read(f->reading, f->copy, COPY_SIZE)) != 0) {
 		if (n < 0 && errno == EINTR)
