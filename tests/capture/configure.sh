@@ -36,14 +36,33 @@ says() {
 		exit 1
 	fi
 }
-# A function that configure asks for needs no more than its name.
-mkdir lib
-printf 'void trace_create(void) {}\nvoid trace_pstart(void) {}\n' >lib/lib.c
+# A function that configure asks for needs no more than its name. libtrace.h is
+# the installed one with the packet of libtrace 4.
+mkdir lib include
+cp "$double/libtrace_parallel.h" include
+awk -f "$double/libtrace_4.awk" "$(echo '#include <libtrace.h>' |
+	${CC:-cc} -E - | sed -n 's/^# 1 "\(.*libtrace\.h\)".*/\1/p')" \
+	>include/libtrace.h
+for f in create create_dead create_packet pstart $(sed -n \
+	's/.*\btrace_\([a-z_]*\)(.*/\1/p' "$double/libtrace_parallel.h"); do
+	echo "void trace_$f(void) {}"
+done | sort -u >lib/lib.c
 ${CC:-cc} -shared -fPIC lib/lib.c -o lib/libtrace.so || exit 1
 
 says "parallel input: no"
 says "parallel input: no" LDFLAGS=-L"$dir/lib" # without its header
-says "parallel input: yes" CPPFLAGS=-I"$double" LDFLAGS=-L"$dir/lib"
-grep -q "define HAVE_LIBTRACE_PARALLEL 1" config.h || exit 1
-says "parallel input: no" CPPFLAGS=-I"$double" LDFLAGS=-L"$dir/lib" \
+says "parallel input: yes" CPPFLAGS=-I"$dir/include" LDFLAGS=-L"$dir/lib"
+for name in 4 CACHED PARALLEL; do
+	grep -q "define HAVE_LIBTRACE_$name 1" config.h || exit 1
+done
+says "parallel input: no" CPPFLAGS=-I"$dir/include" LDFLAGS=-L"$dir/lib" \
 	--disable-libtrace-parallel
+grep -q "define HAVE_LIBTRACE_PARALLEL" config.h && exit 1
+# A function that has other arguments is not used.
+sed -i 's/trace_set_hasher(/&int,/' include/libtrace_parallel.h
+says "parallel input: no" CPPFLAGS=-I"$dir/include" LDFLAGS=-L"$dir/lib"
+grep -q "define HAVE_LIBTRACE_4 1" config.h || exit 1
+# Nor is a packet that is not known.
+sed -i 's/ wire_length,/ wire_size,/' include/libtrace.h
+says "not built: an unknown libtrace" CPPFLAGS=-I"$dir/include" \
+	LDFLAGS=-L"$dir/lib"

@@ -167,6 +167,23 @@ def idle_streams_go_on():
             check(abs(times[-1] / 1e9 - time.time()) < 60, "not this time")
 
 
+def messages_and_filters():
+    """Messages about the capture are no packets, also of a file, which is read
+    by the serial calls; a filter that is given to libtrace was not tried."""
+    with program.directory() as top:
+        path = file_of(top, 500)
+        with Double(FILE=path, META=1):
+            said = program.capture(*INPUT, "-j", 2, "--filter", "ip or ip6",
+                                   "--output", f"{top}/out")
+        equal((said["received"], said["written"]), (500, 500), "packets")
+        program.run("-i", path, "--write", f"erf:{top}/a.erf", "--quiet")
+        want = program.capture("-i", path, "--filter", "tcp", "--output",
+                               f"{top}/1")["written"]
+        got = program.capture("-i", f"erf:{top}/a.erf", "--filter", "tcp",
+                              "--output", f"{top}/2")["written"]
+        equal(got, want, "packets of TCP")
+
+
 def orders():
     """In one order over all, there is one reader, which is libtrace's own
     serial one."""
@@ -222,7 +239,8 @@ def capabilities():
 
 
 CASES = [each_packet_once, flows_stay_together, count, drops, it_is_ended,
-         idle_streams_go_on, orders, it_does_not_start, capabilities]
+         idle_streams_go_on, messages_and_filters, orders,
+         it_does_not_start, capabilities]
 
 if __name__ == "__main__":
     sys.exit(run(CASES, sys.argv[1:]))

@@ -156,10 +156,9 @@ packet_describe(libtrace_packet_t *p, struct record *r, const uint8_t **bytes)
 	uint32_t left = 0;
 	int direction;
 
-#ifdef IS_LIBTRACE_META_PACKET /* libtrace 4: of pcapng, ERF */
-	if (IS_LIBTRACE_META_PACKET(p))
+	/* A message about the capture, as of pcapng and ERF in libtrace 4. */
+	if (p->type < TRACE_RT_DATA_SIMPLE)
 		return false;
-#endif
 	type = trace_get_link_type(p);
 	r->wire_len = wire_length(p, type); /* before anything else */
 	*bytes = trace_get_packet_buffer(p, &type, &left);
@@ -221,7 +220,7 @@ packet_filter_create(
 	libtrace_filter_t *filter = trace_create_filter(text);
 	enum status st = filter != NULL ? try_filter(filter) : E_NOMEM;
 
-#ifdef HAVE_LIBTRACE_PARALLEL
+#ifdef HAVE_LIBTRACE_4
 	if (filter != NULL)
 		trace_destroy_filter(filter);
 	filter = trace_create_filter(text);

@@ -268,7 +268,7 @@ source_open(struct source **out, const struct source_config *given,
 			    interface_is_loopback(source_place(s->uri));
 	st = start(s, config, why);
 	if (st == OK && strncmp(config->uri, "ring:", 5) == 0) {
-#ifndef HAVE_LIBTRACE_PARALLEL /* libtrace 3 */
+#ifndef HAVE_LIBTRACE_4 /* libtrace 3 */
 		s->counts_new_drops = true;
 #endif
 		interface_tune_bound(source_place(config->uri));

@@ -138,6 +138,48 @@ trace_set_hasher(
 	return 0;
 }
 
+/* libtrace 4 frees a compiled filter with each of its copies. */
+static libtrace_filter_t *compiled[TRACES];
+static unsigned n_compiled;
+
+int
+trace_apply_filter(libtrace_filter_t *filter, const libtrace_packet_t *packet)
+{
+	int (*real)(libtrace_filter_t *, const libtrace_packet_t *);
+	void *f = dlsym(RTLD_NEXT, "trace_apply_filter");
+
+	memcpy(&real, &f, sizeof(f));
+	if (n_compiled < TRACES)
+		compiled[n_compiled++] = filter;
+	return real(filter, packet);
+}
+
+void
+trace_destroy_filter(libtrace_filter_t *filter)
+{
+	void (*real)(libtrace_filter_t *);
+	void *f = dlsym(RTLD_NEXT, "trace_destroy_filter");
+
+	memcpy(&real, &f, sizeof(f));
+	for (unsigned i = 0; i < n_compiled; i++)
+		if (compiled[i] == filter)
+			compiled[i] = NULL;
+	real(filter);
+}
+
+int
+trace_config(libtrace_t *trace, trace_option_t option, void *value)
+{
+	int (*real)(libtrace_t *, trace_option_t, void *);
+	void *f = dlsym(RTLD_NEXT, "trace_config");
+
+	memcpy(&real, &f, sizeof(f));
+	for (unsigned i = 0; i < n_compiled; i++)
+		if (option == TRACE_OPTION_FILTER && compiled[i] == value)
+			abort();
+	return real(trace, option, value);
+}
+
 uint64_t
 trace_get_dropped_packets(libtrace_t *trace)
 {
@@ -158,9 +200,12 @@ static unsigned
 flow(libtrace_packet_t *p)
 {
 	uint32_t left = 0, sum = 0;
-	libtrace_linktype_t type = trace_get_link_type(p);
+	libtrace_linktype_t type;
 	const uint8_t *b;
 
+	if (IS_LIBTRACE_META_PACKET(p))
+		return 0;
+	type = trace_get_link_type(p);
 	(void)wire_length(p, type); /* which libtrace 3 ends the program at */
 	b = trace_get_packet_buffer(p, &type, &left);
 	if (b == NULL || left < 34 || b[12] != 8 || b[13] != 0)
@@ -253,6 +298,20 @@ wait_for_stop(struct parallel *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* A message looks like the packet that it is a copy of, but for its type. */
+static void
+give_message(struct parallel *p, const libtrace_packet_t *packet)
+{
+	libtrace_packet_t *message;
+
+	if (getenv(DOUBLE_META) == NULL)
+		return;
+	message = trace_copy_packet(packet);
+	message->type = TRACE_RT_STATUS;
+	if (!give(p, message))
+		trace_destroy_packet(message);
+}
+
 static void *
 reader(void *parallel)
 {
@@ -263,8 +322,10 @@ reader(void *parallel)
 		libtrace_packet_t *packet = trace_create_packet(), *own = NULL;
 
 		got = read_one(p, packet);
-		if (got > 0)
+		if (got > 0) {
+			give_message(p, packet);
 			own = trace_copy_packet(packet);
+		}
 		trace_destroy_packet(packet);
 		if (own != NULL && !give(p, own))
 			trace_destroy_packet(own);

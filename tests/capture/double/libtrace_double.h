@@ -17,6 +17,8 @@
 #define DOUBLE_REPEATS "LIBTRACE_DOUBLE_REPEATS"
 /* So many threads, whatever was asked for. */
 #define DOUBLE_THREADS "LIBTRACE_DOUBLE_THREADS"
+/* After each packet there is a message about the capture. */
+#define DOUBLE_META "LIBTRACE_DOUBLE_META"
 /* trace_pstart() fails. */
 #define DOUBLE_FAILS "LIBTRACE_DOUBLE_FAILS"
 
