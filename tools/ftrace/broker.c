@@ -49,8 +49,8 @@ struct broker {
 	struct direct_guest *direct[BROKER_AGENTS_MAX];
 	unsigned n_direct;
 	struct token_list guests; /* empty: any name, by TOKEN */
-	const char *token_file, *guests_file, *bind;
-	unsigned port;
+	const char *token_file, *guests_file;
+	struct command_bind bind;
 };
 
 enum peer_role { PEER_NEW, PEER_GUEST, PEER_REACH };
@@ -547,10 +547,10 @@ serve(struct broker *b)
 	if (st == OK)
 		st = command_loop_catch_signals(&b->loop, NULL, NULL);
 	if (st == OK)
-		st = tcp_port_create(&tcp_port, b->loop.base, b->bind,
-		    (uint16_t)b->port, on_accepted, b);
+		st = tcp_port_create(&tcp_port, b->loop.base, b->bind.host,
+		    (uint16_t)b->bind.port, on_accepted, b);
 	if (st == OK) {
-		log_notice("listening on port %u", tcp_port_number(tcp_port));
+		tcp_port_log(tcp_port, "");
 		(void)event_base_dispatch(b->loop.base);
 	}
 	while (b->n_direct > 0)
@@ -568,7 +568,7 @@ serve(struct broker *b)
 int
 command_broker(int argc, char **argv)
 {
-	struct broker b = { .port = 5367 };
+	struct broker b = { .bind = { "", 5367, "" } };
 	struct option_words words;
 	const int status = command_parse(
 	    &table, &b, argc, argv, COMMAND_NEEDS(TOKEN_FILE), 0, &words);

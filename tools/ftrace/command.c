@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/command.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "common/log.h"
-#include "tools/ftrace/dial.h"
+#include "common/parse.h"
+#include "tools/ftrace/tcp_port.h"
 
 int
 command_parse(const struct option_table *t, void *options, int argc,
@@ -63,9 +66,37 @@ command_start(struct command_loop *loop, char token[TOKEN_BYTES],
 enum status
 command_take_address(const struct option_row *r, void *to, const char *arg)
 {
+	struct address a;
+
 	(void)r;
 	*(const char **)to = arg;
-	return dial_is_address(arg) ? OK : E_MALFORMED;
+	return address_parse(&a, arg) ? OK : E_MALFORMED;
+}
+
+enum status
+command_take_bind(const struct option_row *r, void *to, const char *arg)
+{
+	struct command_bind *b = to;
+	struct sockaddr_storage local;
+	struct address a;
+	socklen_t n;
+	uint64_t port;
+
+	(void)r;
+	b->host = arg;
+	if (!address_parse(&a, arg) || !address_is_local(&a, &local, &n))
+		return strncmp(arg, "unix:", 5) == 0 ||
+			       strncmp(arg, "vsock:", 6) == 0
+			   ? E_MALFORMED
+			   : OK;
+	if (local.ss_family == AF_UNIX)
+		return OK;
+	snprintf(b->vsock, sizeof(b->vsock), "%s", a.host);
+	b->host = b->vsock;
+	if (parse_u64(a.port, 0, UINT16_MAX, &port) != OK)
+		return E_MALFORMED;
+	b->port = (unsigned)port;
+	return OK;
 }
 
 uint64_t

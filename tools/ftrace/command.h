@@ -9,6 +9,7 @@
 #include "common/compiler.h"
 #include "common/option.h"
 #include "tools/ftrace/command_loop.h"
+#include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/token.h"
 
 #define EXIT_USAGE 2
@@ -49,7 +50,19 @@ int command_parse_names(const struct option_table *t, void *options, int argc,
 enum status command_start(struct command_loop *loop, char token[TOKEN_BYTES],
     const char *token_file, event_callback_fn stop, void *arg) MUST_CHECK;
 
-/* A kind of option: HOST:PORT (const char *). */
+/* Kinds of options: an address as in tcp_port.h (const char *); and where to
+ * listen, an address of this machine without a port, vsock:CID:PORT or
+ * unix:PATH (struct command_bind). */
+struct command_bind {
+	const char *host;	       /* as for address_bind() */
+	unsigned port;		       /* 0: any */
+	char vsock[ADDRESS_HOST_SIZE]; /* may be HOST */
+};
+enum status command_take_bind(
+    const struct option_row *r, void *to, const char *arg) MUST_CHECK;
+#define BIND_TO(field)             \
+	.take = command_take_bind, \
+	.at = OPTION_PLACE(field, struct command_bind)
 enum status command_take_address(
     const struct option_row *r, void *to, const char *arg) MUST_CHECK;
 #define ADDRESS(field) \

@@ -15,6 +15,7 @@
 #include "tools/ftrace/dial.h"
 #include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/streams.h"
+#include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/token.h"
 
 struct agent_end {
@@ -53,13 +54,14 @@ end_session(struct agent_end *a)
 static enum status
 dial_agent(struct agent_end *a, uint32_t stream, uint16_t port)
 {
-	const int host = (int)(strrchr(a->config.agent, ':') - a->config.agent);
-	char address[300];
+	char address[ADDRESS_HOST_SIZE + 8];
+	struct address agent;
 
 	if (port == 0)
 		return streams_dial(&a->streams, stream, a->config.agent);
-	snprintf(
-	    address, sizeof(address), "%.*s:%u", host, a->config.agent, port);
+	(void)address_parse(&agent, a->config.agent);
+	snprintf(address, sizeof(address), "%s:%u",
+	    address_ports_host(agent.host), port);
 	return streams_dial(&a->streams, stream, address);
 }
 

@@ -16,9 +16,8 @@
 #include "common/log.h"
 #include "tools/client/tcp_options.h"
 #include "tools/ftrace/command_loop.h"
+#include "tools/ftrace/tcp_port.h"
 
-#define DIAL_HOST_SIZE 256
-#define DIAL_PORT_SIZE 32
 /* A vanished peer is noticed after twice this time. */
 #define KEEPALIVE_S 30
 
@@ -26,19 +25,21 @@
 struct dial_query {
 	struct background_job job;
 	struct dial *dial; /* NULL: destroyed */
-	char host[DIAL_HOST_SIZE], port[DIAL_PORT_SIZE];
+	struct address address;
 	struct addrinfo *found;
 	int err;
 };
 
 struct dial {
 	struct command_loop *loop;
-	char address[DIAL_HOST_SIZE + DIAL_PORT_SIZE];
+	char address[ADDRESS_HOST_SIZE + ADDRESS_PORT_SIZE];
 	void (*done)(void *arg, int take_fd);
 	void *arg;
 	struct dial_query *query; /* NULL: the answer was taken */
 	bool is_asked;		  /* by a thread */
 	struct addrinfo *found, *at;
+	struct addrinfo local; /* of vsock and unix: AT */
+	struct sockaddr_storage local_address;
 	struct event *event;
 	int fd;
 	uint64_t until_ns;
@@ -51,37 +52,6 @@ dial_set_options(int fd)
 		3 };
 
 	(void)tcp_options_set(fd, &k);
-}
-
-/* "[::1]:5367", and also "::1:5367". */
-static bool
-split(const char *address, char host[DIAL_HOST_SIZE], char port[DIAL_PORT_SIZE])
-{
-	const char *colon = strrchr(address, ':');
-	size_t n;
-
-	if (colon == NULL || colon == address || colon[1] == '\0' ||
-	    strlen(colon + 1) >= DIAL_PORT_SIZE)
-		return false;
-	n = (size_t)(colon - address);
-	if (*address == '[' && colon[-1] == ']') {
-		address++;
-		n -= 2;
-	}
-	if (n == 0 || n >= DIAL_HOST_SIZE)
-		return false;
-	memcpy(host, address, n);
-	host[n] = '\0';
-	snprintf(port, DIAL_PORT_SIZE, "%s", colon + 1);
-	return true;
-}
-
-bool
-dial_is_address(const char *s)
-{
-	char host[DIAL_HOST_SIZE], port[DIAL_PORT_SIZE];
-
-	return split(s, host, port);
 }
 
 /* Ends the dial with the socket, or -1. */
@@ -164,7 +134,8 @@ look_up(struct dial_query *q, int flags)
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 		.ai_flags = flags };
 
-	q->err = getaddrinfo(q->host, q->port, &hints, &q->found);
+	q->err = getaddrinfo(
+	    q->address.host, q->address.port, &hints, &q->found);
 	if (q->err != 0)
 		q->found = NULL;
 }
@@ -182,7 +153,8 @@ take_found(struct dial *d)
 	struct dial_query *q = d->query;
 	const int err = q->err;
 
-	d->found = d->at = q->found;
+	d->found = q->found;
+	d->at = d->local.ai_addr != NULL ? &d->local : q->found;
 	d->query = NULL;
 	free(q);
 	if (err == 0) {
@@ -237,6 +209,13 @@ begin_dial(struct dial *d)
 {
 	struct dial_query *q = d->query;
 
+	if (address_is_local(
+		&q->address, &d->local_address, &d->local.ai_addrlen)) {
+		d->local.ai_family = d->local_address.ss_family;
+		d->local.ai_addr = (struct sockaddr *)&d->local_address;
+		command_loop_set_timer(d->event, 0);
+		return;
+	}
 	look_up(q, AI_NUMERICHOST);
 	command_loop_set_timer(
 	    d->event, q->err != EAI_NONAME ? 0 : DIAL_MS * NS_PER_MS);
@@ -268,7 +247,7 @@ dial_create(struct dial **out, struct command_loop *loop, const char *address,
 	if (d->event == NULL || d->query == NULL)
 		goto fail;
 	d->query->dial = d;
-	if (!split(address, d->query->host, d->query->port))
+	if (!address_parse(&d->query->address, address))
 		goto fail;
 	begin_dial(d);
 	*out = d;

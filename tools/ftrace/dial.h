@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connects to HOST:PORT without blocking the loop: a thread looks up the name,
- * and each of its addresses gets a part of DIAL_MS. libevent; the loop's
- * thread.
+ * Connects to an address (tcp_port.h) without blocking the loop: a thread looks
+ * up a name, and each of its addresses gets a part of DIAL_MS. libevent; the
+ * loop's thread.
  */
 #ifndef TOOLS_FTRACE_DIAL_H
 #define TOOLS_FTRACE_DIAL_H
-
-#include <stdbool.h>
 
 #include "common/compiler.h"
 #include "common/status.h"
@@ -17,10 +15,7 @@
 struct dial;
 struct command_loop;
 
-/* HOST:PORT; an IPv6 address may be in brackets. */
-bool dial_is_address(const char *s);
-
-/* Connects to ADDRESS, which dial_is_address() accepts. DONE gets the connected
+/* Connects to ADDRESS, which address_parse() accepts. DONE gets the connected
  * socket, or -1 after the reason was logged; the dial no longer exists then.
  * The loop calls it, never dial_create(). */
 enum status dial_create(struct dial **out, struct command_loop *loop,

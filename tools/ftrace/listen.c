@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,11 +36,11 @@
 
 struct listening {
 	/* options */
-	unsigned port;
+	struct command_bind bind;
 	uint16_t data_first, data_last;
 	const char *directory, *prefix;
-	const char *log, *pid_file, *bind; /* NULL: none */
-	bool is_daemon, has_no_file;
+	const char *log, *pid_file; /* NULL: none */
+	bool is_vsock, is_debug, is_daemon, has_no_file;
 	unsigned verbosity;
 	struct live_options live;
 
@@ -152,7 +153,8 @@ prepare(struct listening *l)
 		LOG_DEBUG };
 	enum status st = OK;
 
-	log_set_level(levels[l->verbosity < 2 ? l->verbosity : 2]);
+	log_set_level(
+	    levels[l->verbosity < 2 && !l->is_debug ? l->verbosity : 2]);
 	(void)log_look_at_stderr(true);
 	if (l->log != NULL)
 		st = log_open(l->log);
@@ -181,11 +183,12 @@ start(struct listening *l)
 	const uint64_t fds = command_raise_descriptors();
 	struct recorders *r = &l->recorders;
 	enum status st = command_loop_create(&l->loop);
+	char where[PATH_MAX + 64];
 
 	*r = (struct recorders){ .loop = &l->loop,
 		.recordings = { .dir_fd = l->dir_fd, .prefix = l->prefix },
 		.live = l->live.is_on ? &l->live : NULL,
-		.bind_host = l->bind,
+		.bind_host = address_ports_host(l->bind.host),
 		.port_first = l->data_first,
 		.port_last = l->data_last,
 		.fds_max = fds > 2 * OTHER_FDS ? fds - OTHER_FDS : fds / 2,
@@ -199,8 +202,8 @@ start(struct listening *l)
 	if (st == OK)
 		st = command_loop_catch_signals(&l->loop, on_stop, l);
 	if (st == OK)
-		st = tcp_port_create(&l->tcp_port, l->loop.base, l->bind,
-		    (uint16_t)l->port, recorder_accept, r);
+		st = tcp_port_create(&l->tcp_port, l->loop.base, l->bind.host,
+		    (uint16_t)l->bind.port, recorder_accept, r);
 	if (st == OK && l->pid_file != NULL)
 		st = write_pid(l->pid_file, LOG_ERROR);
 	else if (st == OK && l->is_daemon)
@@ -208,11 +211,11 @@ start(struct listening *l)
 	if (st == OK && !l->has_no_file)
 		recordings_find_left(&r->recordings, recorder_finish_left, r);
 	if (st == OK) {
-		log_open_journal();
-		log_notice("listening on port %u, %s%s",
-		    tcp_port_number(l->tcp_port),
+		(void)snprintf(where, sizeof(where), ", %s%s",
 		    l->has_no_file ? "writing no files" : "writing files to ",
 		    l->has_no_file ? "" : l->directory);
+		log_open_journal();
+		tcp_port_log(l->tcp_port, where);
 	}
 	return st;
 }
@@ -238,7 +241,7 @@ int
 command_listen(int argc, char **argv)
 {
 	static const unsigned of_relay[] = { OPT_UDP };
-	struct listening l = { .port = LISTEN_PORT,
+	struct listening l = { .bind = { "", LISTEN_PORT, "" },
 		.data_first = LISTEN_DATA_FIRST,
 		.data_last = LISTEN_DATA_LAST,
 		.directory = ".",
@@ -255,6 +258,8 @@ command_listen(int argc, char **argv)
 	if (option_need(&table, words.given, of_relay, ARRAY_LEN(of_relay),
 		OPT_RELAY) != OK)
 		return EXIT_USAGE;
+	if (l.is_vsock)
+		l.bind.host = "vsock:any";
 	st = prepare(&l);
 	if (st == OK)
 		st = start(&l);

@@ -29,8 +29,8 @@ struct local_port {
 
 struct reach {
 	struct command_loop loop;
-	const char *name, *broker, *token_file, *bind;
-	unsigned port;
+	const char *name, *broker, *token_file;
+	struct command_bind bind;
 	char token[TOKEN_BYTES];
 	struct streams streams;
 	struct resp_finder finder;
@@ -88,8 +88,8 @@ add_port(struct reach *r, uint16_t *port)
 	*d = (struct local_port){
 		.reach = r, .stream = r->n_ports + 1, .port = *port
 	};
-	st = tcp_port_create(
-	    &d->tcp_port, r->loop.base, r->bind, 0, on_local_connection, d);
+	st = tcp_port_create(&d->tcp_port, r->loop.base,
+	    address_ports_host(r->bind.host), 0, on_local_connection, d);
 	if (st != OK)
 		return st;
 	r->n_ports++;
@@ -244,7 +244,7 @@ command_reach(int argc, char **argv)
 	enum status st;
 	int status;
 
-	r = (struct reach){ .bind = "127.0.0.1",
+	r = (struct reach){ .bind = { "127.0.0.1", 0, "" },
 		.waiting_fd = -1,
 		.streams = { .loop = &r.loop,
 		    .over = end_session,
@@ -257,10 +257,10 @@ command_reach(int argc, char **argv)
 	r.name = argv[words.first];
 	st = command_start(&r.loop, r.token, r.token_file, NULL, NULL);
 	if (st == OK)
-		st = tcp_port_create(&tcp_port, r.loop.base, r.bind,
-		    (uint16_t)r.port, on_controller, &r);
+		st = tcp_port_create(&tcp_port, r.loop.base, r.bind.host,
+		    (uint16_t)r.bind.port, on_controller, &r);
 	if (st == OK) {
-		log_notice("listening on port %u", tcp_port_number(tcp_port));
+		tcp_port_log(tcp_port, "");
 		(void)event_base_dispatch(r.loop.base);
 	}
 	end_session(&r);

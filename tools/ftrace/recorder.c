@@ -172,6 +172,11 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	if (begin->unknown > 0)
 		log_peer(LOG_INFO, "peer=%s: %u unknown options", r->name,
 		    begin->unknown);
+	if (begin->is_vsock != (r->peer.ss_family == AF_VSOCK)) {
+		r->dialog.why = "either its connection or its pages are not "
+				"over vsock";
+		return E_PROTOCOL;
+	}
 	/* Its pages' size is checked now, since a refusal is shown to its user
 	 * now, and again when the metadata states it. */
 	if (begin->page_size > page_size_max(begin)) {
@@ -193,7 +198,10 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 		st = data_sockets_create(&r->data, &config, ports);
 	if (st == OK)
 		log_peer(LOG_NOTICE, "peer=%s: %u CPUs, %s, version %u",
-		    r->name, begin->cpus, begin->is_tcp ? "TCP" : "UDP",
+		    r->name, begin->cpus,
+		    begin->is_vsock ? "vsock"
+		    : begin->is_tcp ? "TCP"
+				    : "UDP",
 		    begin->is_v1 ? 1 : 3);
 	return st;
 }
@@ -517,11 +525,21 @@ on_name_found(struct background_job *job)
 	free(q);
 }
 
+/* Otherwise it has no host name, and no options of TCP. */
+static bool
+is_internet(const struct recorder *r)
+{
+	return r->peer.ss_family == AF_INET || r->peer.ss_family == AF_INET6;
+}
+
 static void
 ask_for_name(struct recorder *r)
 {
-	struct name_query *q = calloc(1, sizeof(*q));
+	struct name_query *q;
 
+	if (!is_internet(r))
+		return;
+	q = calloc(1, sizeof(*q));
 	if (q == NULL)
 		return; /* the name stays the address */
 	q->recorder = r;
@@ -732,7 +750,8 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 	r->use = use;
 	address_copy(&r->peer, peer);
 	memcpy(r->name, name, sizeof(name));
-	if (!tcp_options_set(take_fd, &tcp_keepalive_two_minutes))
+	if (is_internet(r) &&
+	    !tcp_options_set(take_fd, &tcp_keepalive_two_minutes))
 		log_errno(LOG_INFO, "peer=%s: cannot set keep-alive", r->name);
 	recorder_dialog_init(&r->dialog, &dialog_ops, r);
 	r->timer = evtimer_new(all->loop->base, on_timer, r);

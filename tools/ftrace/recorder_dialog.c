@@ -154,12 +154,10 @@ on_tinit(struct recorder_dialog *d, const struct tracecmd_message *m)
 
 	if (st != OK)
 		return wrong(d, st, "TINIT is malformed");
-	if (tinit.is_vsock)
-		return wrong(
-		    d, E_REFUSED_CLOSE, "data over vsock is not supported");
 	d->begin = (struct recorder_dialog_begin){ .cpus = tinit.cpus,
 		.page_size = tinit.page_size,
-		.is_tcp = tinit.is_tcp,
+		.is_tcp = tinit.is_tcp || tinit.is_vsock,
+		.is_vsock = tinit.is_vsock,
 		.unknown = tinit.unknown };
 	st = begin(d, ports);
 	if (st != OK)

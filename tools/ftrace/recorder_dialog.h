@@ -49,7 +49,8 @@ enum dialog_state {
 /* What a recorder states at the beginning. */
 struct recorder_dialog_begin {
 	uint32_t cpus, page_size;
-	bool is_tcp; /* data over TCP, not UDP */
+	bool is_tcp; /* data over TCP or vsock, not UDP */
+	bool is_vsock;
 	bool is_v1;
 	unsigned unknown; /* options that are not known */
 };

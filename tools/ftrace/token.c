@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "common/log.h"
-#include "tools/ftrace/dial.h"
+#include "tools/ftrace/tcp_port.h"
 
 #define TOKEN_LEAST 16
 /* A line of a list: a name, a token, a comment. */
@@ -129,6 +129,7 @@ add_guest_line(struct token_list *l, char *line)
 	const size_t prefix = sizeof(AGENT) - 1;
 	struct token_guest *g;
 	char *at = line, *name, *token;
+	struct address agent;
 	bool is_agent;
 
 	if (strchr(line, '\n') == NULL && strlen(line) == LINE_SIZE - 1)
@@ -142,7 +143,7 @@ add_guest_line(struct token_list *l, char *line)
 		return "expected NAME TOKEN";
 	is_agent = strncmp(token, AGENT, prefix) == 0;
 	if (is_agent && (strlen(token + prefix) >= sizeof(g->agent) ||
-			    !dial_is_address(token + prefix)))
+			    !address_parse(&agent, token + prefix)))
 		return "expected NAME agent=HOST:PORT";
 	if (!token_is_name(name))
 		return "invalid name (letters, digits and .-_)";
