@@ -407,16 +407,88 @@ def a_relay_that_goes_costs_the_live_part_only():
         for _ in range(20):
             machine.page(0)
             time.sleep(0.02)
-        wait_until("the log", lambda: "no longer sending to the relay"
-                   in listener.log())
+        wait_until("the log", lambda: "trying again" in listener.log())
         machine.sender.close()
         listener.wait_files(1)
         wait_live(listener)
+        equal(listener.log().count("trying again"), 1, "lines")
         equal(listener.log().count("no longer sending"), 1, "lines")
         live, slow, gone = counted(listener)
         equal((live + gone, slow), (machine.sent, 0), "live, lost")
         check(gone > 0, listener.log())
         relay.start_again()
+
+
+def keep_ports(relay):
+    """It has the same ports when it starts again."""
+    for option, port in (("-C", relay.control_port), ("-D", relay.data_port)):
+        relay.command[relay.command.index(option) + 1] = \
+            f"tcp://127.0.0.1:{port}"
+
+
+def a_relay_that_comes_later():
+    """It is said at the start that it is not there; nothing is lost."""
+    with Daemon() as relay:
+        keep_ports(relay)
+        relay.kill()
+        with listening("--relay=net://127.0.0.1:%d:%d" % (
+                relay.control_port, relay.data_port)) as listener:
+            wait_until("a line at the start", lambda: "is not there"
+                       in listener.log())
+            machine = Machine(listener)
+            for _ in range(5):
+                machine.page(0)
+            wait_until("a failure", lambda: "trying again" in listener.log())
+            relay.start_again()
+            wait_until("a connection", lambda: "connected to the relay"
+                       in listener.log())
+            machine.page(0)
+            machine.sender.close()
+            wait_live(listener)
+            equal(counted(listener), (6, 0, 0), "live, lost")
+        session, = (relay.out / "target").iterdir()
+        equal(len(reading.babeltrace2(session)[0]), 6, "events")
+
+
+def a_relay_that_comes_back():
+    """What it had acknowledged, and what waited, is live, in two sessions."""
+    with both() as (relay, listener):
+        keep_ports(relay)
+        machine = Machine(listener)
+        machine.page(0)
+        wait_until("a session", lambda: (relay.out / "target").exists())
+        time.sleep(1)
+        relay.kill()
+        wait_until("a failure", lambda: "trying again" in listener.log())
+        for _ in range(5):
+            machine.page(0)
+        relay.start_again()
+        wait_until("a connection", lambda: "connected to the relay"
+                   in listener.log())
+        machine.page(0)
+        machine.sender.close()
+        wait_live(listener)
+        live, slow, gone = counted(listener)
+        equal((live + gone, slow), (7, 0), "live, lost")
+        check(live >= 6, listener.log())
+        stored = [len(reading.babeltrace2(session)[0])
+                  for session in (relay.out / "target").iterdir()]
+        equal(len(stored), 2, "sessions")
+        check(sum(stored) >= live, f"events {stored}, {live} live")
+
+
+def the_command_to_watch_it_is_logged():
+    """It is the viewer's, as it is, but for the port of a test's relay."""
+    with both() as (relay, listener):
+        machine = Machine(listener)
+        machine.page(0)
+        wait_until("the command", lambda: "to watch it: " in listener.log())
+        command = re.search(r"to watch it: (babeltrace2 net://\S+)",
+                            listener.log())[1].split()
+        url, = sessions(relay)
+        equal(command[1], url.replace("127.0.0.1:%d" % relay.live_port,
+                                      "localhost"), "URL")
+        machine.sender.close()
 
 
 def a_relay_that_is_slow_at_the_end_is_waited_for():
@@ -559,7 +631,7 @@ def a_clock_that_nobody_knows_is_stored():
         machine.page(0)
         machine.sender.close()
         listener.wait_files(1)
-        check("not live: unknown frequency of the clock x-tsc" in listener.log(),
+        check("stored, not live: unknown frequency of the clock x-tsc" in listener.log(),
               "the log tells")
         check(not (relay.out / "target").exists(), "there is a session")
 
@@ -706,7 +778,8 @@ ALONE = [recordings_are_seen_as_their_report, an_idle_cpu_holds_up_nothing,
          a_late_page_loses_what_is_too_old, a_cpu_may_come_later,
          losses_are_told_where_they_are, times_are_unix_time,
          a_host_with_two_addresses,
-         a_relay_that_goes_costs_the_live_part_only,
+         a_relay_that_goes_costs_the_live_part_only, a_relay_that_comes_later,
+         a_relay_that_comes_back, the_command_to_watch_it_is_logged,
          without_a_relay_it_is_stored, a_clock_that_nobody_knows_is_stored,
          metadata_that_ends_there_is_a_session_without_events,
          an_old_recorder_is_seen_too, by_datagrams_it_is_the_same,

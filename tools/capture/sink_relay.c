@@ -93,14 +93,11 @@ lose_connection(struct sink_relay *r)
 	r->try_at = clock_now_ns() + retry_pause(&r->retry);
 }
 
-/* A relay that was there may refuse a session while it starts. */
 static bool
 tries_again(const struct sink_relay *r, enum status st)
 {
-	if (!r->options->retry || r->is_ending)
-		return false;
-	return st == E_IO || st == E_NOENT || st == E_STOPPED ||
-	       (st == E_REFUSED && r->was_open);
+	return r->options->retry && !r->is_ending &&
+	       retry_may_help(st, r->was_open);
 }
 
 /* E_BUSY: not now; there may be no connection, then. */

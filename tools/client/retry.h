@@ -4,9 +4,11 @@
 #ifndef TOOLS_CLIENT_RETRY_H
 #define TOOLS_CLIENT_RETRY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/clock.h"
+#include "common/status.h"
 
 #define RETRY_FIRST_NS NS_PER_S
 #define RETRY_LAST_NS (30 * NS_PER_S)
@@ -23,6 +25,15 @@ retry_pause(struct retry *r)
 
 	r->pause_ns = pause * 2 < RETRY_LAST_NS ? pause * 2 : RETRY_LAST_NS;
 	return pause;
+}
+
+/* May a relay whose client failed with ST be there later? A relay that
+ * WAS_THERE may refuse a session while it starts. */
+static inline bool
+retry_may_help(enum status st, bool was_there)
+{
+	return st == E_IO || st == E_NOENT || st == E_STOPPED ||
+	       (st == E_REFUSED && was_there);
 }
 
 /* It has succeeded. */

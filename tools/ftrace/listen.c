@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/command.h"
+#include "tools/ftrace/dial.h"
 #include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/live.h"
 #include "tools/ftrace/command_loop.h"
@@ -46,6 +47,8 @@ struct listening {
 
 	struct command_loop loop;
 	struct tcp_port *tcp_port;
+	struct dial *probe; /* of the relay */
+	char relay[URL_HOST_MAX + 16];
 	struct recorders recorders;
 	int dir_fd;
 	bool is_ending, has_stock_pid;
@@ -105,6 +108,32 @@ take_verbose(const struct option_row *r, void *to, const char *arg)
 static const struct option_table table = { COMMAND_TABLE("listen",
     "[OPTION]...\n"
     "Receives what \"trace-cmd record -N HOST:PORT\" sends.\n") };
+
+/* Recorders try again by themselves. */
+static void
+on_probed(void *arg, int take_fd)
+{
+	struct listening *l = arg;
+
+	l->probe = NULL;
+	if (take_fd >= 0)
+		close(take_fd);
+	else
+		log_warn("the relay %s is not there: recorders are stored, and "
+			 "live once it is; each tries again",
+		    l->relay);
+}
+
+/* Reports a relay that is not there before somebody records. */
+static enum status
+probe_relay(struct listening *l)
+{
+	if (!l->live.is_on)
+		return OK;
+	(void)snprintf(l->relay, sizeof(l->relay), "%s:%u", l->live.url.host,
+	    l->live.url.control);
+	return dial_create(&l->probe, &l->loop, l->relay, on_probed, l);
+}
 
 static void
 on_gone(void *arg)
@@ -204,6 +233,8 @@ start(struct listening *l)
 	if (st == OK)
 		st = tcp_port_create(&l->tcp_port, l->loop.base, l->bind.host,
 		    (uint16_t)l->bind.port, recorder_accept, r);
+	if (st == OK)
+		st = probe_relay(l);
 	if (st == OK && l->pid_file != NULL)
 		st = write_pid(l->pid_file, LOG_ERROR);
 	else if (st == OK && l->is_daemon)
@@ -224,6 +255,7 @@ static void
 finish(struct listening *l)
 {
 	tcp_port_destroy(l->tcp_port);
+	dial_destroy(l->probe);
 	/* A name that is found may still begin to finish a file. */
 	background_destroy(l->loop.names);
 	l->loop.names = NULL;

@@ -16,72 +16,13 @@
 #include "tools/client/client.h"
 #include "tools/ftrace/kernel_stream.h"
 #include "tools/ftrace/live_offset.h"
+#include "tools/ftrace/live_session.h"
 #include "tools/ftrace/live_time.h"
 #include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/page.h"
 
 /* The least time between two lines about missing events. */
 #define LATE_NS (10 * NS_PER_S)
-#define SESSION_NAME_LEN 64
-/* As LTTng has ust and kernel in a session's directory. */
-#define FOLDER "kernel"
-/* For a relay that answers, but does not write. */
-#define RELAY_TIMEOUT_MS 10000
-/* The client gets metadata in pieces of this size. */
-#define METADATA_PIECE ((size_t)64 << 10)
-
-struct live_cpu {
-	struct live *live;
-	struct kernel_stream *ctf; /* NULL: no page has come */
-	bool is_added;		   /* to the client, with this number */
-	unsigned number;
-	uint64_t taken; /* acknowledged packets */
-};
-
-/* A packet that waits, or was sent and not acknowledged. */
-struct item {
-	struct list node;
-	struct live_cpu *cpu;
-	uint32_t n_events;
-	struct client_packet packet;
-};
-
-struct live {
-	struct live_options *config;
-	struct event_base *base;
-	const char *peer;
-	uint32_t page_size, n_cpus;
-	struct live_cpu *cpus;
-	uint8_t *buffer; /* shared by all streams: each is flushed at once */
-	struct dat *dat;
-	struct kernel_settings settings;
-	struct kernel_trace *trace; /* its metadata is consumed */
-	struct live_clock clock;
-	struct live_hold hold;
-	uint64_t tick_ns; /* when beacons are due; 0: no page has come */
-	bool has_begun;	  /* everything is sent from here on */
-	bool has_ended;	  /* nothing more comes */
-	struct live_offset offset;
-	struct kernel_counts logged;
-	uint64_t logged_ns;
-	bool is_end_logged;
-
-	/* The session of the relay. */
-	char name[SESSION_NAME_LEN], host[DAT_NAME_MAX];
-	struct client *client;
-	struct event *timer, *sockets[CLIENT_POLLFDS];
-	uint32_t n_streams, n_added; /* CPUs with pages, known to the client */
-	bool has_unannounced;	     /* streams not announced to viewers */
-	bool is_metadata_added, is_metadata_sent;
-	unsigned metadata_number;
-	struct list queue, sent; /* the client has the packets of SENT */
-	uint64_t bytes;		 /* of the queue */
-	uint64_t taken_events, taken_packets; /* acknowledged */
-	uint64_t left;	 /* events not acknowledged at the end */
-	uint64_t gone;	 /* events lost since the relay failed */
-	uint64_t end_ns; /* time of live_end() */
-	bool is_done, has_failed;
-};
 
 static struct kernel_counts
 count_all(const struct live *l)
@@ -122,233 +63,10 @@ log_missing(struct live *l, uint64_t now)
 	    c.malformed);
 }
 
-static uint64_t
-memory_of(uint32_t packet_size)
-{
-	return sizeof(struct item) + packet_size;
-}
-
-static void
-leave_queue(struct live *l, struct item *i)
-{
-	const uint64_t n = memory_of(i->packet.size);
-
-	assert(l->bytes >= n && l->config->queued >= n);
-	l->bytes -= n;
-	l->config->queued -= n;
-	list_del(&i->node);
-}
-
-/* Packets are acknowledged in the order in which they were sent. */
-static void
-note_answers(struct live *l)
-{
-	while (!list_empty(&l->sent)) {
-		struct item *i = list_first(&l->sent, struct item, node);
-
-		if (client_answered(l->client, i->cpu->number).packets ==
-		    i->cpu->taken)
-			return;
-		i->cpu->taken++;
-		l->taken_packets++;
-		l->taken_events += i->n_events;
-		list_del(&i->node);
-		free(i);
-	}
-}
-
-static void
-drop_all(struct live *l)
-{
-	note_answers(l);
-	while (!list_empty(&l->sent)) {
-		struct item *i = list_first(&l->sent, struct item, node);
-
-		list_del(&i->node);
-		free(i);
-	}
-	while (!list_empty(&l->queue)) {
-		struct item *i = list_first(&l->queue, struct item, node);
-
-		leave_queue(l, i);
-		client_packet_done(&i->packet);
-		free(i);
-	}
-}
-
-static void
-stop_events(struct live *l)
-{
-	for (unsigned i = 0; i < CLIENT_POLLFDS; i++)
-		(void)event_del(l->sockets[i]);
-	(void)event_del(l->timer);
-}
-
-static void
-abandon(struct live *l, const char *why)
-{
-	log_error("peer=%s: no longer sending to the relay: %s", l->peer, why);
-	l->has_failed = true;
-	stop_events(l);
-	drop_all(l);
-	buf_free(&l->trace->metadata);
-}
-
-/* Returns true if the session continues, as after E_BUSY. */
-static bool
-continues(struct live *l, enum status st)
-{
-	if (st != OK && st != E_BUSY && !l->has_failed)
-		abandon(l, client_error(l->client)[0] != '\0'
-			       ? client_error(l->client)
-			       : status_text(st));
-	return !l->has_failed;
-}
-
-/* Only at the end: before, a relay may be silent forever. */
-static bool
-is_silent(const struct live *l)
-{
-	const uint64_t moved_ns = client_moved_ns(l->client);
-	const uint64_t from = moved_ns > l->end_ns ? moved_ns : l->end_ns;
-
-	return l->has_ended &&
-	       clock_now_ns() - from >= LIVE_SILENCE_MS * NS_PER_MS;
-}
-
-static enum status
-send_metadata(struct live *l)
-{
-	struct buf *metadata = &l->trace->metadata;
-	enum status st = OK;
-
-	if (!l->is_metadata_added) {
-		st = client_add_stream(
-		    l->client, FOLDER, "metadata", &l->metadata_number);
-		l->is_metadata_added = st == OK;
-	}
-	while (st == OK && buf_len(metadata) > 0) {
-		const size_t left = buf_len(metadata),
-			     n = left < METADATA_PIECE ? left : METADATA_PIECE;
-
-		st = client_metadata(
-		    l->client, l->metadata_number, buf_data(metadata), n);
-		if (st == OK)
-			buf_consume(metadata, n);
-	}
-	if (st == OK)
-		buf_free(metadata);
-	l->is_metadata_sent = st == OK;
-	return st;
-}
-
-static enum status
-add_streams(struct live *l)
-{
-	enum status st = OK;
-	char name[32];
-
-	for (uint32_t i = 0; l->n_added < l->n_streams && st == OK; i++) {
-		struct live_cpu *c = &l->cpus[i];
-
-		if (c->ctf == NULL || c->is_added)
-			continue;
-		(void)snprintf(name, sizeof(name), "cpu_%" PRIu32, i);
-		st = client_add_stream(l->client, FOLDER, name, &c->number);
-		c->is_added = st == OK;
-		l->n_added += st == OK;
-		l->has_unannounced |= st == OK;
-	}
-	return st;
-}
-
-/* Metadata last, as session daemons send it: babeltrace2 2.0 gives up on
- * metadata that is announced without a stream. */
-static enum status
-announce(struct live *l)
-{
-	enum status st = add_streams(l);
-
-	if (st == OK && !l->is_metadata_sent) {
-		st = send_metadata(l);
-		l->has_unannounced = true;
-	}
-	if (st == OK && l->has_unannounced)
-		st = client_streams_sent(l->client);
-	if (st == OK)
-		l->has_unannounced = false;
-	return st;
-}
-
-static enum status
-send_packets(struct live *l)
-{
-	while (!list_empty(&l->queue)) {
-		struct item *i = list_first(&l->queue, struct item, node);
-		const enum status st = client_packet(
-		    l->client, i->cpu->number, &i->packet);
-
-		if (st != OK)
-			return st;
-		leave_queue(l, i);
-		list_append(&l->sent, &i->node);
-	}
-	return OK;
-}
-
-/* Sends in order until the client is busy. */
-static enum status
-send_available(struct live *l)
-{
-	enum status st;
-
-	if (!client_is_open(l->client) || !l->has_begun)
-		return E_BUSY;
-	st = announce(l);
-	if (st == OK)
-		st = send_packets(l);
-	if (st == OK && l->has_ended) {
-		st = client_finish(l->client);
-		l->is_done = st == OK;
-	}
-	return st;
-}
-
-static void
-watch_sockets(struct live *l)
-{
-	const uint64_t now = clock_now_ns();
-	struct pollfd fds[CLIENT_POLLFDS];
-	uint64_t at_ns;
-	const unsigned n = client_pollfds(l->client, fds, &at_ns);
-
-	for (unsigned i = 0; i < CLIENT_POLLFDS; i++) {
-		const short events = i < n ? fds[i].events : 0;
-		const short want = (short)(((events & POLLIN) ? EV_READ : 0) |
-					   ((events & POLLOUT) ? EV_WRITE : 0));
-
-		(void)event_del(l->sockets[i]);
-		if (want == 0)
-			continue;
-		(void)event_assign(l->sockets[i], l->base, fds[i].fd, want,
-		    event_get_callback(l->sockets[i]), l);
-		(void)event_add(l->sockets[i], NULL);
-	}
-	/* The client has sent all metadata that it got. */
-	if (l->is_metadata_added && buf_len(&l->trace->metadata) > 0 &&
-	    client_is_idle(l->client))
-		at_ns = now;
-	if (l->tick_ns != 0 && !l->has_ended)
-		at_ns = clock_earlier(at_ns, l->tick_ns);
-	at_ns = clock_earlier(at_ns, now + LIVE_TIMER_MS * NS_PER_MS);
-	command_loop_set_timer(
-	    l->timer, at_ns > now ? at_ns - now + 1000 : NS_PER_MS);
-}
-
 static enum status
 queue_packet(void *arg, const struct kernel_packet *p)
 {
-	const uint64_t n = memory_of(p->size);
+	const uint64_t n = live_item_memory(p->size);
 	struct live_cpu *c = arg;
 	struct live *l = c->live;
 	uint64_t *queued = &l->config->queued;
@@ -360,7 +78,7 @@ queue_packet(void *arg, const struct kernel_packet *p)
 	if (i == NULL || kernel_client_packet(&i->packet, p) != OK) {
 		free(i);
 		kernel_stream_drop(c->ctf, p);
-		if (l->has_failed)
+		if (l->has_failed || l->client == NULL)
 			l->gone += p->n_events;
 		return OK;
 	}
@@ -506,20 +224,7 @@ work(struct live *l)
 		return;
 	if (l->tick_ns != 0 && now >= l->tick_ns && !l->has_ended)
 		tick(l, now);
-	if (!continues(l, client_work(l->client, 0)) ||
-	    !continues(l, send_available(l)))
-		return;
-	note_answers(l);
-	if (l->is_done) {
-		stop_events(l);
-		return;
-	}
-	if (!continues(l, client_work(l->client, 0)))
-		return;
-	if (is_silent(l))
-		abandon(l, "it does not respond");
-	else
-		watch_sockets(l);
+	live_session_work(l);
 }
 
 static void
@@ -606,11 +311,9 @@ live_destroy(struct live *l)
 {
 	if (l == NULL)
 		return;
-	if (l->client != NULL) {
-		drop_all(l);
-		if (!l->is_end_logged)
-			log_end(l);
-	}
+	live_session_drop(l);
+	if (!l->is_end_logged)
+		log_end(l);
 	for (unsigned i = 0; i < CLIENT_POLLFDS; i++)
 		if (l->sockets[i] != NULL)
 			event_free(l->sockets[i]);
@@ -641,9 +344,9 @@ name_host(struct live *l)
 }
 
 static enum status
-read_metadata(struct live *l, const struct live_about *about)
+read_metadata(
+    struct live *l, const struct live_about *about, char why[DAT_WHY_MAX])
 {
-	char why[DAT_WHY_MAX];
 	enum status st = dat_read(
 	    &l->dat, about->metadata, about->metadata_size, why);
 
@@ -658,43 +361,6 @@ read_metadata(struct live *l, const struct live_about *about)
 		live_offset_begin(&l->offset, about->is_local);
 		st = kernel_trace_create(&l->trace, l->dat, &l->settings, why);
 		dat_forget_events(l->dat);
-	}
-	if (st != OK)
-		log_peer(
-		    log_level_of(st), "peer=%s: not live: %s", l->peer, why);
-	return st;
-}
-
-/* The protocol does not name sessions: the host and the recorder's port
- * identify them. */
-static enum status
-open_client(struct live *l)
-{
-	const char *port = strrchr(l->peer, ':');
-	const struct live_options *c = l->config;
-	const struct client_config config = {
-		.url = c->url,
-		.addresses = c->addresses,
-		.n_addresses = c->n_addresses,
-		.session_name = l->name,
-		.hostname = l->host,
-		.live_timer_us = LIVE_TIMER_MS * 1000,
-		.timeout_ms = RELAY_TIMEOUT_MS,
-		.udp = c->udp,
-		.resend = c->udp,
-	};
-	enum status st;
-
-	/* A guest has a name, without a port. */
-	if (port == NULL)
-		(void)snprintf(l->name, sizeof(l->name), "%s", l->peer);
-	else
-		(void)snprintf(l->name, sizeof(l->name), "ftrace-%s", port + 1);
-	kernel_file_name(l->host, l->dat->hostname, "unknown");
-	st = client_create(&l->client, &config);
-	if (st == OK) {
-		st = client_open(l->client);
-		(void)continues(l, st);
 	}
 	return st;
 }
@@ -719,12 +385,15 @@ allocate(struct live *l)
 
 enum status
 live_create(struct live **out, struct live_options *config,
-    struct event_base *base, const struct live_about *about)
+    struct event_base *base, const struct live_about *about,
+    char why[DAT_WHY_MAX])
 {
 	struct live *l = calloc(1, sizeof(*l));
 	enum status st;
 
 	*out = NULL;
+	(void)snprintf(
+	    why, DAT_WHY_MAX, "%s", l == NULL ? "out of memory" : "");
 	if (l == NULL)
 		return E_NOMEM;
 	l->config = config;
@@ -737,38 +406,15 @@ live_create(struct live **out, struct live_options *config,
 	list_init(&l->sent);
 	st = allocate(l);
 	if (st == OK)
-		st = read_metadata(l, about);
-	if (st == OK)
-		st = open_client(l);
+		st = read_metadata(l, about, why);
 	if (st != OK) {
+		if (*why == '\0')
+			(void)snprintf(why, DAT_WHY_MAX, "%s", status_text(st));
 		l->is_end_logged = true; /* it has not begun */
 		live_destroy(l);
 		return st;
 	}
-	watch_sockets(l);
+	live_session_begin(l);
 	*out = l;
 	return OK;
-}
-
-enum status
-live_take_relay(const struct option_row *r, void *to, const char *arg)
-{
-	struct live_options *c = to;
-	const char *why;
-
-	(void)r;
-	c->is_on = true;
-	return url_parse(&c->url, arg, &why) == OK ? OK : E_MALFORMED;
-}
-
-enum status
-live_resolve(struct live_options *c)
-{
-	const char *why;
-
-	if (!c->is_on || url_resolve(&c->url, c->addresses, &c->n_addresses,
-			     &why, 0, NULL, NULL) == OK)
-		return OK;
-	log_error("relay %s: %s", c->url.host, why);
-	return E_IO;
 }

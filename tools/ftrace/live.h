@@ -2,13 +2,14 @@
 /*
  * Shows recorders live on a relay, each as a session (trace-cmd 4.5), by
  * tools/client on a libevent loop; nothing blocks. What the relay does not take
- * yet waits in a queue; what does not fit there is lost live. A failure of the
- * session is logged once, and final: then all is lost live. A stream
- * is announced with the first page of its CPU. Pages become packets as they
- * come. For a silent CPU, beacons state that nothing older than the sender's
- * time less the hold time will follow (live_time.h). A page that arrives later
- * loses the events before that time; they are counted, reported in the packets,
- * and logged. The loop's thread.
+ * yet waits in a queue; what does not fit there is lost live. If the relay is
+ * not there, or no longer, that is logged once, and a session is tried again
+ * after growing pauses (tools/client/retry.h); another failure is final: then
+ * all is lost live. A stream is announced with the first page of its CPU. Pages
+ * become packets as they come. For a silent CPU, beacons state that nothing
+ * older than the sender's time less the hold time will follow (live_time.h). A
+ * page that arrives later loses the events before that time; they are counted,
+ * reported in the packets, and logged. The loop's thread.
  */
 #ifndef TOOLS_FTRACE_LIVE_H
 #define TOOLS_FTRACE_LIVE_H
@@ -63,7 +64,8 @@ enum status live_take_relay(
 #define RELAY_URL(field) \
 	.take = live_take_relay, .at = OPTION_PLACE(field, struct live_options)
 
-/* Resolves the relay's host, once, if C is on. Failures are logged. */
+/* If C is on, resolves the relay's host, once, and warns if this build cannot
+ * show what trace-cmd sends by default. Failures are logged. */
 enum status live_resolve(struct live_options *c) MUST_CHECK;
 
 struct live_about {
@@ -75,9 +77,10 @@ struct live_about {
 	bool is_local; /* it connects from an address of this machine */
 };
 
-/* Call it once the metadata is whole. Failures are logged. */
+/* Call it once the metadata is whole. On failure WHY is the reason. */
 enum status live_create(struct live **out, struct live_options *config,
-    struct event_base *base, const struct live_about *about) MUST_CHECK;
+    struct event_base *base, const struct live_about *about,
+    char why[DAT_WHY_MAX]) MUST_CHECK;
 /* Whole pages of one CPU, in the order in which they were sent. SIZE is a
  * multiple of the page size. Never blocks; what the relay does not take is
  * counted and logged. */

@@ -43,12 +43,13 @@ static void
 create_live(struct page_feed *f, const struct page_feed_config *config,
     const struct live_about *about)
 {
+	char why[DAT_WHY_MAX];
 	struct live *live;
 
 	if (config->live == NULL)
 		return;
-	if (live_create(&live, config->live, config->base, about) != OK) {
-		log_warn("peer=%s: stored, not live", f->name);
+	if (live_create(&live, config->live, config->base, about, why) != OK) {
+		log_warn("peer=%s: stored, not live: %s", f->name, why);
 	} else if (!config->may_use(config->arg, live_memory(live))) {
 		log_peer(LOG_WARN,
 		    "peer=%s: no memory is left for its metadata: stored, not "
