@@ -483,10 +483,11 @@ def the_command_to_watch_it_is_logged():
         machine = Machine(listener)
         machine.page(0)
         wait_until("the command", lambda: "to watch it: " in listener.log())
-        command = re.search(r"to watch it: (babeltrace2 net://\S+)",
+        command = re.search(r"to watch it: (babeltrace2 .*)",
                             listener.log())[1].split()
         url, = sessions(relay)
-        equal(command[1], url.replace("127.0.0.1:%d" % relay.live_port,
+        equal(command[:3], ["babeltrace2", "-i", "lttng-live"], "command")
+        equal(command[3], url.replace("127.0.0.1:%d" % relay.live_port,
                                       "localhost"), "URL")
         machine.sender.close()
 

@@ -230,8 +230,9 @@ announce(struct live *l)
 		st = client_streams_sent(l->client);
 	if (st == OK && l->has_unannounced && !l->is_shown) {
 		l->is_shown = true;
-		log_notice("peer=%s: live; to watch it: babeltrace2 "
-			   "net://%s/host/%s/%s",
+		log_notice(
+		    "peer=%s: live; to watch it: babeltrace2 -i lttng-live "
+		    "net://%s/host/%s/%s",
 		    l->peer, l->config->url.host, l->host, l->name);
 	}
 	if (st == OK)
