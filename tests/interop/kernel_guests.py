@@ -22,7 +22,9 @@ from story import scenario
 from world import Failure, Skipped, check, listening_ports, wait_for
 
 EVENTS = 50             # of a second of "sched", at least
-MARKS = 40
+MARKS = 40              # programs of a round
+# Of a recording: 5 minutes of it in the long run.
+RECORD_S = 300 if os.environ.get("TP_TEST_LONG") else 0
 BROKER = ("--broker", "127.0.0.1:5367")
 # Events that recorders do not cause themselves.
 FEW = ("-e", "sched:sched_process_exec", "-e", "sched:sched_process_exit")
@@ -143,22 +145,26 @@ def ftrace_guest(w):
 
 
 def make_marks(w):
-    """MARKS programs run, one after another."""
+    """MARKS programs run, one after another, for RECORD_S; how many rounds."""
     mark = os.path.join(w.directory, "mark")
     shutil.copy("/bin/true", mark)
-    for _ in range(MARKS):
-        subprocess.run([mark], check=True)
-        time.sleep(0.02)
+    rounds, end = 0, time.monotonic() + RECORD_S
+    while rounds == 0 or time.monotonic() < end:
+        for _ in range(MARKS):
+            subprocess.run([mark], check=True)
+            time.sleep(0.02)
+        rounds += 1
+    return rounds
 
 
 def expect_marks(where, events, count):
-    """Each so many times, in one order of time."""
+    """Each in so many rounds, in one order of time."""
     for a, b in zip(events, events[1:]):
         check(b.ns >= a.ns, f"{where}: {b.name} goes back in time")
     marks = [e for e in events if '/mark"' in e.text
              and e.name == "sched:sched_process_exec"]
     check(len(marks) == count * MARKS,
-          f"{where}: {len(marks)} marks instead of " f"{count * MARKS}")
+          f"{where}: {len(marks)} marks instead of {count * MARKS}")
 
 
 def wake_all():
@@ -179,7 +185,8 @@ def late_events(guests):
 
 
 def play_guests(w, guests, names):
-    """They are recorded at a time, and seen live; what the viewer showed."""
+    """They are recorded at a time, and seen live; what the viewer showed, and the rounds
+    of marks."""
     for n, name in enumerate(names):
         guests.add(name, 9000 + n, has_buffer=True)
     child = guests.start(*guests.command(
@@ -195,34 +202,35 @@ def play_guests(w, guests, names):
     wait_for("sessions with a stream for each CPU", has_streams, timeout=60,
              step=0.5)
     view = View(w, *names)
-    make_marks(w)
+    rounds = make_marks(w)
     wait_for("all marks live", lambda: sum(
-        '/mark"' in e.text for e in view.events()) >= len(names) * MARKS,
-        timeout=60)
+        '/mark"' in e.text for e in view.events())
+        >= len(names) * MARKS * rounds, timeout=60)
     flush.send_signal(signal.SIGTERM)
     child.send_signal(signal.SIGINT)
     check(child.wait(30) == 0 and flush.wait(10) == 0,
           f"record: {child.returncode}; flush: " f"{flush.returncode}")
-    return view.finish()
+    return view.finish(), rounds
 
 
 @scenario(reference=False, compare_tree=False, needs_sessiond=False)
 def ftrace_guests(w):
-    """two stock agents with ring buffers of their own, recorded at a time: one
-    timeline of both in one babeltrace2, live; each file, and each session, has
+    """three stock agents with ring buffers of their own, recorded at a time: one
+    timeline of all in one babeltrace2, live; each file, and each session, has
     what trace-cmd report says"""
-    names = ("web1", "web2")
+    names = ("web1", "web2", "web3")
     kernel = tracing.Tracing(w)
     guests = Guests(w, kernel, *names)
     try:
         guests.check_stock_agent()
-        shown = play_guests(w, guests, names)
+        shown, rounds = play_guests(w, guests, names)
     finally:
         guests.stop()
         kernel.close()
     late = late_events(guests)
-    expect_marks("live", shown, len(names))
-    expect_marks("babeltrace2", capture.read(w, w.relay.output), len(names))
+    expect_marks("live", shown, len(names) * rounds)
+    expect_marks("babeltrace2", capture.read(w, w.relay.output),
+                 len(names) * rounds)
     for name in names:
         lines = tracing.report(os.path.join(w.directory, f"trace.{name}.dat"))
         session, = glob.glob(f"{w.relay.output}/*/{name}-*")
