@@ -111,6 +111,70 @@ def send_ring(w):
     expect_copy(w, original, sent_to(w, send(w, original)), emitted)
 
 
+def local(w, name, *channel):
+    """A session of stock lttng that records here, without a relay."""
+    path = os.path.join(w.directory, "local-" + name)
+    w.lttng("create", name, "--output", path)
+    w.lttng("enable-channel", "-u", "-s", name, "--subbuf-size", "4k",
+            "--num-subbuf", "16", "ch0", "--switch-timer", "100000", *channel)
+    w.lttng("enable-event", "-u", "-s", name, "-c", "ch0", "demo:*")
+    w.lttng("start", name)
+    return path
+
+
+def follow(w, path):
+    """tracepulse-send, which follows it; wait() gives its summary."""
+    sender = subprocess.Popen(
+        [w.send_path, "--json", "--follow", "--quiet-after=1", path, w.url()],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=w.env())
+
+    def wait():
+        out, err = sender.communicate(timeout=SEND_TIMEOUT)
+        if sender.returncode != 0:
+            raise Failure("tracepulse-send --follow: status %d: %s" % (
+                sender.returncode, err.decode(errors="replace")))
+        return json.loads(out)
+    return wait
+
+
+@scenario(compare_tree=False)
+def send_follow(w):
+    """a session that stock lttng records without a relay, sent on while it
+    does, over two rotations"""
+    path = local(w, "local")
+    emitted = w.run_app(0, 300)
+    wait = follow(w, path)
+    for n in range(1, 3):
+        emitted += w.run_app(300 * n, 300)
+        w.lttng("rotate", "local")
+    emitted += w.run_app(900, 300)
+    end(w, "local")
+    summary = wait()
+    if summary["missing"] != 0:
+        raise Failure("%d packets were missed" % summary["missing"])
+    expect_events(w, sent_to(w, summary), emitted)
+
+
+@scenario(compare_tree=False)
+def send_follow_ring(w):
+    """a ring of small tracefiles that is sent on while it turns: what was not
+    overtaken is there, and the rest is counted"""
+    path = local(w, "turning", "--tracefile-size=8k", "--tracefile-count=3")
+    wait = follow(w, path)
+    emitted = w.run_app(0, 1000, microseconds=3000)
+    end(w, "turning")
+    summary = wait()
+    got = tree.events(w, sent_to(w, summary))
+    left = tree.events(w, path)
+    if summary["missing"] == 0 and sorted(got) != sorted(emitted):
+        raise Failure("events are missing, and no packet is")
+    if not set(left) <= set(got) <= set(emitted) or \
+            len(set(got)) != len(got) or len(got) < 2 * len(left):
+        raise Failure("%d events of %d, the ring has %d" % (
+            len(got), len(emitted), len(left)))
+
+
 @scenario()
 def send_no_index(w):
     """without index files: packets found by their headers, and the relay's

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tools/send/follow.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
 #include "tools/send/sender.h"
@@ -113,9 +114,11 @@ main(int argc, char **argv)
 	r.progress.host = o.url.host;
 	r.progress.sessions = o.loop;
 	catch_signals();
-	st = read_traces(&o, &t, &r);
+	st = o.follow ? OK : read_traces(&o, &t, &r);
 	is_read = st == OK;
-	if (is_read)
+	if (o.follow)
+		st = follow_run(&o, &r, &stop);
+	else if (is_read)
 		st = send_all(&o, &t, &r);
 	if (st == E_STOPPED)
 		r.signal = (int)stop;

@@ -12,6 +12,7 @@
 /* The relay appends the date, "-20261122-133000". */
 #define SESSION_NAME_MOST (NAME_MAX - 16)
 #define LINGER_MAX_S (365 * 86400)
+#define QUIET_MAX_S LINGER_MAX_S
 
 #define OPTIONS_TABLE "tools/send/options.tbl.h"
 #define OPTIONS_STRUCT struct send_options
@@ -58,8 +59,19 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 {
 	static const unsigned bad_network[] = { OPT_DROP, OPT_DUPLICATE,
 		OPT_REORDER, OPT_CORRUPT };
+	static const unsigned of_follow[] = { OPT_QUIET_AFTER, OPT_STATE };
 	const char *why;
 
+	if (!o->follow && option_need(&table, given, of_follow,
+			      ARRAY_LEN(of_follow), OPT_FOLLOW) != OK)
+		return E_REFUSED;
+	if (o->follow && (o->realtime || o->loop != 1))
+		return option_refuse(&table,
+		    "--follow sends what is recorded now: --realtime and "
+		    "--loop are for finished traces");
+	if (o->follow && n > 2)
+		return option_refuse(&table, "--follow takes one TRACE-DIR");
+	o->live |= o->follow;
 	if (o->live && o->live_timer_us == 0)
 		o->live_timer_us = LIVE_TIMER_US;
 	o->udp |= o->resend;

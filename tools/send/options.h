@@ -19,7 +19,9 @@ struct send_options {
 	const char *session, *hostname; /* NULL: default */
 	bool live;
 	uint32_t live_timer_us; /* 0: not live */
-	bool realtime, json, quiet;
+	bool realtime, json, quiet, follow;
+	double quiet_s;	   /* 0: never */
+	const char *state; /* NULL: none */
 	double linger_s;
 	uint64_t loop; /* 0: forever */
 	uint64_t rate; /* bytes/s; 0: no limit */

@@ -11,6 +11,12 @@ OPTION(LIVE_TIMER, 0, "live-timer", "MICROSECONDS", NUMBER(live_timer_us, 1, UIN
     "time between two beacons of a stream; implies --live [1000000]")
 OPTION(REALTIME, 0, "realtime", NULL, FLAG(realtime),
     "send at the pace of the trace's time stamps")
+OPTION(FOLLOW, 0, "follow", NULL, FLAG(follow),
+    "send a trace on while it is recorded in TRACE-DIR; implies --live")
+OPTION(QUIET_AFTER, 0, "quiet-after", "SECONDS", DECIMAL(quiet_s, 0, QUIET_MAX_S),
+    "follow: a stream without packets for this time gets beacons [never]")
+OPTION(STATE, 0, "state", "FILE", TEXT(state),
+    "follow: keep in FILE what is on the relay's disk; continue there")
 OPTION(LINGER, 0, "linger", "SECONDS", DECIMAL(linger_s, 0, LINGER_MAX_S),
     "keep the session open for this time after the last packet [0]")
 OPTION(LOOP, 0, "loop", "N", COUNT(loop, 0, UINT64_MAX),

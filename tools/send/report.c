@@ -99,6 +99,7 @@ put_phase(
 	case PROGRESS_ENDING:
 		snprintf(out, size, "; ending the session");
 		break;
+	case PROGRESS_FOLLOWING:
 	case PROGRESS_CONNECTING:
 		break;
 	}
@@ -121,6 +122,12 @@ progress_line(struct progress *p, const struct progress_now *now,
 	if (now->phase == PROGRESS_CONNECTING) {
 		snprintf(out, PROGRESS_LINE_MAX, "%sconnecting to %s", which,
 		    p->host);
+		return;
+	}
+	if (now->phase == PROGRESS_FOLLOWING) {
+		snprintf(out, PROGRESS_LINE_MAX,
+		    "%.1f MiB, %" PRIu64 " packets so far", bytes / MIB,
+		    now->packets);
 		return;
 	}
 	put_phase(rest, sizeof(rest), p, now);
@@ -357,9 +364,11 @@ print_json(const struct report *r, const struct traces *t, const char *url)
 	printf(", \"sessions\": %" PRIu64 ", \"streams\": %u"
 	       ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64
 	       ", \"indexes\": %" PRIu64 ", \"beacons\": %" PRIu64
+	       ", \"missing\": %" PRIu64 ", \"late\": %" PRIu64
 	       ", \"seconds\": %.3f, \"cpu_seconds\": %.3f}\n",
 	    r->sessions, r->streams, r->sum.packets, r->sum.bytes,
-	    r->sum.indexes, r->sum.beacons, seconds(r), clock_cpu_s());
+	    r->sum.indexes, r->sum.beacons, r->missing, r->late, seconds(r),
+	    clock_cpu_s());
 }
 
 static void
@@ -379,6 +388,13 @@ print_sent(const struct report *r)
 		printf("%" PRIu64 " datagrams, %" PRIu64
 		       " of them resent; %" PRIu64 " packets lost\n",
 		    r->sum.datagrams, r->sum.resent, r->sum.lost);
+	if (r->missing > 0)
+		printf("%" PRIu64 " packets were not in the directory\n",
+		    r->missing);
+	if (r->late > 0)
+		printf("%" PRIu64 " packets began before a beacon: use a "
+		       "longer --quiet-after\n",
+		    r->late);
 	if (r->sessions != 1)
 		printf("%" PRIu64 " sessions\n", r->sessions);
 }

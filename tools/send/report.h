@@ -21,6 +21,7 @@
 enum progress_phase {
 	PROGRESS_CONNECTING,
 	PROGRESS_SENDING,
+	PROGRESS_FOLLOWING, /* what is recorded is sent as it comes */
 	PROGRESS_LINGERING, /* all is sent, and the session stays open */
 	PROGRESS_FINISHING, /* all is sent, and the relay writes it */
 	PROGRESS_ENDING,    /* a signal arrived, and the session is closed */
@@ -59,6 +60,9 @@ struct report {
 	struct client_stats sum; /* of the sessions that ended */
 	struct badnet_stats channel;
 	unsigned streams;
+	/* --follow: packets that were not in the directory any more, or never;
+	 * and those that began before a beacon that was sent. */
+	uint64_t missing, late;
 	char path[4096];  /* of the last session, in the relay */
 	char error[4608]; /* the first that went wrong; "": nothing */
 	int signal;	  /* that ended it before its end; 0: none */

@@ -16,7 +16,8 @@ fetch(struct schedule *s, struct schedule_stream *one)
 		return E_IO;
 	one->ctf_stream = one->next.index.ctf_stream;
 	return heap_push(&s->heap,
-	    trace_ns(one->stream->trace, one->next.index.timestamp_end), one);
+	    tsdl_ns(&one->stream->trace->tsdl, one->next.index.timestamp_end),
+	    one);
 }
 
 static enum status
@@ -31,11 +32,11 @@ add(struct schedule *s, struct trace_stream *stream)
 	st = fetch(s, one);
 	if (st != OK || !one->has_next)
 		return st;
-	begin = trace_ns(stream->trace, one->next.index.timestamp_begin);
+	begin = tsdl_ns(&stream->trace->tsdl, one->next.index.timestamp_begin);
 	if (!s->has_first || begin < s->first_ns)
 		s->first_ns = begin;
 	s->has_first = true;
-	end = trace_ns(stream->trace, stream->packets.end);
+	end = tsdl_ns(&stream->trace->tsdl, stream->packets.end);
 	if (end > s->last_ns)
 		s->last_ns = end;
 	return OK;
@@ -105,7 +106,7 @@ schedule_beacon(struct schedule *s, unsigned number, uint64_t now_ns,
 	assert(number < s->n);
 	one->is_busy = false;
 	*ctf_stream = one->ctf_stream;
-	*cycles = trace_cycles(one->stream->trace, now_ns);
+	*cycles = tsdl_cycles(&one->stream->trace->tsdl, now_ns);
 	/* A beacon must not be later than the beginning of the next packet. */
 	if (one->has_next && *cycles > one->next.index.timestamp_begin)
 		*cycles = one->next.index.timestamp_begin;

@@ -252,6 +252,26 @@ find(struct traces *t, const char *directory, const char *path,
 	return st;
 }
 
+/* The last component of REAL, an absolute path. */
+static const char *
+own_name(const char *real)
+{
+	const char *name = strrchr(real, '/') + 1;
+
+	return *name == '\0' ? "root" : name;
+}
+
+bool
+traces_name(const char *directory, char out[TRACES_NAME_MAX])
+{
+	char real[PATH_MAX];
+
+	if (realpath(directory, real) == NULL)
+		return false;
+	snprintf(out, TRACES_NAME_MAX, "%s", own_name(real));
+	return true;
+}
+
 enum status
 traces_add(struct traces *t, const char *directory, bool own_folder)
 {
@@ -262,37 +282,11 @@ traces_add(struct traces *t, const char *directory, bool own_folder)
 
 	if (realpath(directory, real) == NULL)
 		return fail_errno(t, directory);
-	name = strrchr(real, '/') + 1;
-	if (*name == '\0')
-		name = "root";
+	name = own_name(real);
 	if (t->name[0] == '\0')
 		snprintf(t->name, sizeof(t->name), "%s", name);
 	st = find(t, real, own_folder ? name : "", name, 0);
 	if (st == OK && t->n == before)
 		return fail(t, E_NOENT, directory, "no CTF trace found");
 	return st;
-}
-
-uint64_t
-trace_ns(const struct disk_trace *t, uint64_t cycles)
-{
-	const struct tsdl_clock *c = &t->tsdl.clock;
-	__int128 ns = ((__int128)cycles + c->offset) * (__int128)NS_PER_S;
-
-	ns = ns / (__int128)c->freq + (__int128)c->offset_s * NS_PER_S;
-	if (ns > (__int128)UINT64_MAX)
-		return UINT64_MAX;
-	return ns < 0 ? 0 : (uint64_t)ns;
-}
-
-uint64_t
-trace_cycles(const struct disk_trace *t, uint64_t ns)
-{
-	const struct tsdl_clock *c = &t->tsdl.clock;
-	__int128 v = (__int128)ns - (__int128)c->offset_s * NS_PER_S;
-
-	v = v * (__int128)c->freq / (__int128)NS_PER_S - c->offset;
-	if (v > (__int128)UINT64_MAX)
-		return UINT64_MAX;
-	return v < 0 ? 0 : (uint64_t)v;
 }

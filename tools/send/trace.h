@@ -35,11 +35,13 @@ struct disk_trace {
 	unsigned metadata_number; /* of the relay's stream */
 };
 
+#define TRACES_NAME_MAX 256
+
 struct traces {
 	struct disk_trace **traces;
 	unsigned n;
-	char name[256];	  /* of the first directory */
-	char error[4096]; /* what went wrong, one line */
+	char name[TRACES_NAME_MAX]; /* of the first directory */
+	char error[4096];	    /* what went wrong, one line */
 	/* Set by a signal handler: stop reading. NULL: never. */
 	const volatile sig_atomic_t *stop;
 };
@@ -54,8 +56,7 @@ enum status traces_add(
     struct traces *t, const char *directory, bool own_folder) MUST_CHECK;
 void traces_free(struct traces *t);
 
-/* Nanoseconds since the clock's origin; and back, rounded down. */
-uint64_t trace_ns(const struct disk_trace *t, uint64_t cycles);
-uint64_t trace_cycles(const struct disk_trace *t, uint64_t ns);
+/* The name of a session for DIRECTORY: its own. False: errno. */
+bool traces_name(const char *directory, char out[TRACES_NAME_MAX]) MUST_CHECK;
 
 #endif

@@ -82,4 +82,8 @@ const struct tsdl_stream *tsdl_stream_of(const struct tsdl *t, uint64_t id);
  * 0 if there is no such field. */
 uint64_t tsdl_read(const uint8_t *p, const struct tsdl_field *f, uint64_t base);
 
+/* Nanoseconds since the clock's origin; and back, rounded down. */
+uint64_t tsdl_ns(const struct tsdl *t, uint64_t cycles);
+uint64_t tsdl_cycles(const struct tsdl *t, uint64_t ns);
+
 #endif

@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tracepulse-send --follow: a trace that is recorded is sent on, as it grows."""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
+sys.path.insert(0, str(SOURCE / "tests/replay"))
+import relay
+from relay import check, equal, wait_until
+
+PROGRAM = os.path.abspath(os.environ.get("SEND", "./tracepulse-send"))
+METADATA = """/* CTF 1.8 */
+trace { major = 1; minor = 8; byte_order = le;
+  packet.header := struct { integer { size = 32; align = 8; } magic;
+    integer { size = 32; align = 8; } stream_id; }; };
+clock { name = c; freq = 1000000000; offset = 0; };
+stream { id = 0; packet.context := struct {
+  integer { size = 64; align = 8; } timestamp_begin; }; };
+event { id = 0; name = first; stream_id = 0; };
+"""
+MORE = "event { id = 1; name = second; stream_id = 0; };\n"
+TRACE = "ust/uid/0/64-bit"
+CHUNKS = ("20261127T142414+0000-20261127T142416+0000-0",
+          "20261127T142416+0000-1")
+
+
+class File:
+    """A stream file and its index file."""
+
+    def __init__(self, folder, name, instance=0):
+        (folder / "index").mkdir(parents=True, exist_ok=True)
+        self.instance, self.size = instance, 0
+        self.data = open(folder / name, "wb", buffering=0)
+        self.index = open(folder / f"index/{name}.idx", "wb", buffering=0)
+        self.index.write(struct.pack(">IIII", 0xC1F1DCC1, 1, 1, 72))
+
+    def record(self, seq, size=512):
+        return struct.pack(">9Q", self.size, size * 8, size * 8, seq * 100,
+                           seq * 100 + 50, 0, 0, self.instance, seq)
+
+    def packet(self, seq, size=512):
+        record = self.record(seq, size)
+        data = payload(self.instance, seq, size)
+        self.data.write(data)
+        self.index.write(record)
+        self.size += size
+
+    def close(self):
+        self.data.close()
+        self.index.close()
+
+
+def payload(instance, seq, size=512):
+    return struct.pack("<QQ", instance, seq) * (size // 16)
+
+
+class Recording:
+    """A directory in which LTTng records without a relay."""
+
+    def __init__(self, top):
+        self.dir = top / "recorded"
+        self.folder = self.dir / TRACE
+        self.folder.mkdir(parents=True)
+        (self.folder / "metadata").write_text(METADATA)
+        self.files = []
+
+    def file(self, name, instance=0, folder=None):
+        f = File(folder or self.folder, name, instance)
+        self.files.append(f)
+        return f
+
+    def end(self):
+        for f in self.files:
+            f.close()
+
+
+@contextlib.contextmanager
+def _following(daemon, directory, *options):
+    """The program; its end is waited for, and its summary is P.summary."""
+    p = subprocess.Popen(
+        [PROGRAM, "--follow", "--json", "--session=copy", "--hostname=h",
+         *options, str(directory), url(daemon)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    try:
+        yield p
+        out, err = p.communicate(timeout=60)
+        p.complaint = err.decode()
+        p.summary = json.loads(out)
+    finally:
+        if p.poll() is None:
+            p.kill()
+        p.wait()
+
+
+def url(daemon):
+    return f"net://127.0.0.1:{daemon.control_port}:{daemon.data_port}"
+
+
+def copies(daemon):
+    return sorted(daemon.out.glob("h/copy-*"))
+
+
+def packets(folder, name):
+    """(instance, seq) of each packet of 512 bytes, which is whole."""
+    blob = (folder / TRACE / name).read_bytes() \
+        if (folder / TRACE / name).exists() else b""
+    found = []
+    for at in range(0, len(blob), 512):
+        found.append(struct.unpack_from("<QQ", blob, at))
+        equal(blob[at:at + 512], payload(*found[-1]), f"{name} at {at}")
+    return found
+
+
+def has(daemon, name, seqs, instance=0):
+    def has_now():
+        found = copies(daemon)
+        return found and packets(found[-1], name) == [
+            (instance, s) for s in seqs]
+    return has_now
+
+
+def grows():
+    """Packets, streams and metadata that come later; half a record waits."""
+    with relay.Daemon() as daemon:
+        r = Recording(daemon.top)
+        a = r.file("a_0")
+        a.packet(0)
+        with _following(daemon, r.dir) as p:
+            wait_until("the first", has(daemon, "a_0", [0]))
+            for seq in range(1, 20):
+                a.packet(seq)
+            wait_until("more", has(daemon, "a_0", range(20)))
+            # The data is there before its record is whole.
+            record = a.record(20)
+            a.data.write(payload(0, 20))
+            a.index.write(record[:40])
+            time.sleep(0.3)
+            check(has(daemon, "a_0", range(20))(), "half a record counts")
+            a.index.write(record[40:])
+            a.size += 512
+            wait_until("the other half", has(daemon, "a_0", range(21)))
+            b = r.file("b_1", 1)
+            b.packet(0)
+            wait_until("a stream", has(daemon, "b_1", [0], 1))
+            with open(r.folder / "metadata", "a", encoding="utf-8") as f:
+                f.write(MORE[:20])
+                f.flush()
+                time.sleep(0.7)
+                f.write(MORE[20:])
+            metadata = copies(daemon)[0] / TRACE / "metadata"
+            wait_until("metadata", lambda: metadata.read_text()
+                       == METADATA + MORE)
+            r.end()
+        equal((p.returncode, p.complaint), (0, ""), "the end")
+        equal((p.summary["packets"], p.summary["streams"],
+               p.summary["missing"]), (22, 2, 0), "summary")
+        equal(len(copies(daemon)), 1, "sessions")
+
+
+def locked():
+    """While the recorder has the lock of the index file, it is not read."""
+    with relay.Daemon() as daemon:
+        r = Recording(daemon.top)
+        a = r.file("a_0")
+        a.packet(0)
+        with _following(daemon, r.dir) as p:
+            wait_until("the first", has(daemon, "a_0", [0]))
+            fcntl.flock(a.index, fcntl.LOCK_EX)
+            a.packet(1)
+            time.sleep(0.3)
+            check(has(daemon, "a_0", [0])(), "it was read")
+            fcntl.flock(a.index, fcntl.LOCK_UN)
+            wait_until("then", has(daemon, "a_0", [0, 1]))
+            r.end()
+        equal(p.returncode, 0, p.complaint)
+
+
+def rotates():
+    """Files move to an archive, others follow in a new chunk, which has its
+    metadata again: it is one stream."""
+    with relay.Daemon() as daemon:
+        r = Recording(daemon.top)
+        a = r.file("a_0")
+        a.packet(0)
+        with _following(daemon, r.dir) as p:
+            wait_until("the first", has(daemon, "a_0", [0]))
+            new = r.dir / CHUNKS[1] / TRACE
+            new.mkdir(parents=True)
+            (new / "metadata").write_text(METADATA)
+            b = r.file("a_0", folder=new)
+            p.send_signal(signal.SIGSTOP)
+            a.packet(1)
+            a.packet(2)
+            b.packet(3)
+            p.send_signal(signal.SIGCONT)
+            (r.dir / "archives" / CHUNKS[0]).mkdir(parents=True)
+            (r.dir / "ust").rename(r.dir / "archives" / CHUNKS[0] / "ust")
+            b.packet(4)
+            wait_until("all", has(daemon, "a_0", range(5)))
+            r.end()
+        equal((p.returncode, p.complaint), (0, ""), "the end")
+        equal((p.summary["packets"], p.summary["missing"]), (5, 0), "packets")
+        equal(sorted(str(f.relative_to(copies(daemon)[0]))
+                     for f in copies(daemon)[0].rglob("*") if f.is_file()),
+              [f"{TRACE}/a_0", f"{TRACE}/index/a_0.idx", f"{TRACE}/metadata"],
+              "one trace")
+
+
+def rings():
+    """Tracefiles that are begun anew, in place or under the same name; what
+    the ring has overtaken is counted."""
+    with relay.Daemon() as daemon:
+        r = Recording(daemon.top)
+        files = [r.file(f"a_0_{i}") for i in range(2)]
+        files[0].packet(0)
+        files[1].packet(1)
+        with _following(daemon, r.dir) as p:
+            wait_until("both", has(daemon, "a_0_0", [0, 1]))
+            for seq in range(2, 20):
+                f = files[seq % 2]
+                if seq % 3 == 0:    # as open(2) with O_TRUNC does it
+                    f.index.truncate(16)
+                    f.data.truncate(0)
+                    f.index.seek(16)
+                    f.data.seek(0)
+                    f.size = 0
+                else:
+                    name = pathlib.Path(f.data.name).name
+                    f.close()
+                    (r.folder / name).unlink()
+                    (r.folder / f"index/{name}.idx").unlink()
+                    files[seq % 2] = f = r.file(name)
+                f.packet(seq)
+                wait_until(f"packet {seq}", has(
+                    daemon, "a_0_0", range(seq + 1)))
+            p.send_signal(signal.SIGSTOP)
+            files[0].packet(20)
+            files[1].packet(25)
+            p.send_signal(signal.SIGCONT)
+            wait_until("after the gap", has(
+                daemon, "a_0_0", [*range(21), 25]))
+            r.end()
+        equal(p.returncode, 0, p.complaint)
+        equal((p.summary["packets"], p.summary["missing"]), (22, 4), "counts")
+
+
+def resumes():
+    """With a state file the next run goes on where the relay's disk is."""
+    with relay.Daemon() as daemon:
+        r = Recording(daemon.top)
+        a = r.file("a_0")
+        state = daemon.top / "position"
+        for seq in range(3):
+            a.packet(seq)
+        with _following(daemon, r.dir, f"--state={state}") as p:
+            wait_until("three", has(daemon, "a_0", range(3)))
+            p.send_signal(signal.SIGTERM)
+            p.wait()
+        equal(p.returncode, 128 + signal.SIGTERM, p.complaint)
+        for seq in range(3, 6):
+            a.packet(seq)
+        with _following(daemon, r.dir, f"--state={state}") as p:
+            wait_until("three more", has(daemon, "a_0", range(3, 6)))
+            wait_until("in the state file",
+                       lambda: "\n6 0 0 " in state.read_text())
+            p.kill()
+            p.wait()
+            p.communicate = lambda timeout: (b"{}", b"")
+        a.packet(6)
+        r.end()
+        with _following(daemon, r.dir, f"--state={state}") as p:
+            pass
+        equal((p.returncode, p.summary["packets"]), (0, 1), p.complaint)
+        equal([packets(c, "a_0") for c in copies(daemon)],
+              [[(0, 0), (0, 1), (0, 2)], [(0, 3), (0, 4), (0, 5)], [(0, 6)]],
+              "each once")
+        state.write_text("something else\n")
+        with _following(daemon, r.dir, f"--state={state}") as p:
+            pass
+        check(p.returncode == 1 and "not a state file" in p.complaint,
+              p.complaint)
+
+
+def beacons():
+    """A quiet stream gets beacons, if the user says after which time; a packet
+    that began before one is counted."""
+    now = time.time_ns
+    with relay.Daemon() as daemon:
+        r = Recording(daemon.top)
+        a = r.file("a_0")
+        a.packet(0)
+        with _following(daemon, r.dir, "--quiet-after=0.5",
+                        "--live-timer=100000") as p:
+            wait_until("the first", has(daemon, "a_0", [0]))
+            began = now()
+            time.sleep(1.5)
+            a.packet(1)     # of 1970
+            wait_until("the second", has(daemon, "a_0", [0, 1]))
+            r.end()
+        equal(p.returncode, 0, p.complaint)
+        check(p.summary["beacons"] >= 5, str(p.summary))
+        equal(p.summary["late"], 1, "late")
+        check(now() > began, "time")
+        with _following(daemon, r.dir, "--live-timer=100000") as p:
+            pass
+        equal((p.summary["beacons"], p.summary["packets"]), (0, 2), "none")
+
+
+def what_a_relay_records():
+    """From one relay to the next, until the first one's session ends."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        s = relay.Session(first, "good")
+        s.control.metadata(s.meta, METADATA.encode())
+        s.packets(3, 416, 96)
+        with _following(second, first.out / s.path) as p:
+            wait_until("three", lambda: copies(second) and (
+                copies(second)[0] / TRACE / "ch_0").exists() and (
+                copies(second)[0] / TRACE / "ch_0").read_bytes() == s.written)
+            s.packets(5, 416, 96)
+            wait_until("eight", lambda: (
+                copies(second)[0] / TRACE / "ch_0").read_bytes() == s.written)
+            time.sleep(3)       # longer than it takes to see an end
+            check(p.poll() is None, "it has ended before the session")
+            s.packets(1, 416, 96)
+            s.wait_written()
+            s.control.close_stream(s.meta)
+            s.control.close_stream(s.stream, s.seq - 1)
+            s.leave()
+        equal((p.returncode, p.complaint), (0, ""), "the end")
+        equal((copies(second)[0] / TRACE / "ch_0").read_bytes(), s.written,
+              "all")
+
+
+def refusals():
+    with relay.Daemon() as daemon:
+        r = Recording(daemon.top)
+        with _following(daemon, daemon.top / "nowhere") as p:
+            pass
+        check(p.returncode == 1 and "No such file" in p.complaint, p.complaint)
+        folder = r.folder / "index"
+        folder.mkdir()
+        (r.folder / "a_0").write_bytes(b"x")
+        (folder / "a_0.idx").write_bytes(
+            struct.pack(">IIII", 0xC1F1DCC1, 1, 0, 56) + bytes(56))
+        with _following(daemon, r.dir) as p:
+            pass
+        check(p.returncode == 1 and "version 1.1" in p.complaint, p.complaint)
+        for options in (["--loop=2"], ["--realtime"], [str(r.dir)]):
+            done = subprocess.run(
+                [PROGRAM, "--follow", *options, str(r.dir), url(daemon)],
+                capture_output=True)
+            check(done.returncode == 2 and b"--follow" in done.stderr,
+                  done.stderr.decode())
+        done = subprocess.run([PROGRAM, "--state=x", str(r.dir), url(daemon)],
+                              capture_output=True)
+        check(done.returncode == 2 and b"--follow" in done.stderr,
+              done.stderr.decode())
+
+
+if __name__ == "__main__":
+    sys.exit(relay.main(at_once=4))

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tools/send/follow.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/heap.h"
+#include "tools/client/client.h"
+#include "tools/send/follow_state.h"
+#include "tools/send/followed.h"
+#include "tools/send/trace.h"
+
+struct follow {
+	const struct send_options *options;
+	struct report *report;
+	volatile sig_atomic_t *stop;
+	struct client *client;
+	struct followed all;
+	uint64_t scan_ns, state_ns, beacon_ns; /* when each is due next */
+	uint64_t moved_ns; /* when something was last sent, or found */
+	bool is_asking;	   /* what is on the relay's disk */
+	bool is_ending;
+};
+
+/* Of struct client_watch. */
+static bool
+goes_on(void *arg)
+{
+	struct follow *f = arg;
+
+	if (report_is_due(f->report))
+		report_progress(f->report,
+		    &(struct progress_now){ .phase = PROGRESS_FOLLOWING,
+			.ns = clock_now_ns(),
+			.bytes = client_bytes_out(f->client),
+			.packets = client_stats(f->client)->packets,
+			.left_ns = UINT64_MAX });
+	return f->is_ending || !*f->stop;
+}
+
+/* Tell the relay of new streams. */
+static enum status
+announce(struct follow *f)
+{
+	struct followed_trace *t;
+	struct followed_stream *s;
+	enum status st = OK;
+
+	list_each (t, &f->all.traces, struct followed_trace, node) {
+		if (st != OK || list_empty(&t->streams))
+			continue;
+		if (!t->is_announced)
+			st = client_add_stream(
+			    f->client, t->path, "metadata", &t->number);
+		t->is_announced |= st == OK;
+		list_each (s, &t->streams, struct followed_stream, node) {
+			if (st != OK || s->is_announced)
+				continue;
+			st = client_add_stream(
+			    f->client, t->path, s->name, &s->number);
+			s->is_announced = st == OK;
+		}
+	}
+	return st;
+}
+
+static enum status
+send_metadata(struct follow *f)
+{
+	struct followed_trace *t;
+	enum status st = OK;
+
+	list_each (t, &f->all.traces, struct followed_trace, node) {
+		const size_t n = buf_len(&t->text);
+
+		if (st != OK || !t->is_announced || n == t->sent)
+			continue;
+		st = client_metadata(f->client, t->number,
+		    buf_data(&t->text) + t->sent, n - t->sent);
+		t->sent = n;
+		f->moved_ns = clock_now_ns();
+	}
+	return st;
+}
+
+/* Viewers ask for metadata as soon as they see a stream. LTTng may write it
+ * long after the first packets, which are sent meanwhile: a ring might
+ * overwrite them. */
+static bool
+may_be_shown(const struct follow *f)
+{
+	const struct followed_trace *t;
+
+	if (f->all.n_shown == f->all.n_streams)
+		return false;
+	list_each (t, &f->all.traces, struct followed_trace, node)
+		if (t->is_announced && t->sent == 0)
+			return false;
+	return true;
+}
+
+static enum status
+look_for_new(struct follow *f)
+{
+	const unsigned n = f->all.n_streams;
+	enum status st = followed_scan(&f->all);
+
+	if (f->all.n_streams != n)
+		f->moved_ns = clock_now_ns();
+	if (st == OK)
+		st = announce(f);
+	if (st == OK)
+		st = send_metadata(f);
+	if (st != OK || !may_be_shown(f))
+		return st;
+	f->all.n_shown = f->all.n_streams;
+	return client_streams_sent(f->client);
+}
+
+/* Send one packet of S. */
+static enum status
+send_one(struct follow *f, struct followed_stream *s, struct grown *g)
+{
+	struct client_packet packet;
+	enum status st = grown_take(g, &packet);
+
+	if (st == E_NOENT) {
+		followed_lose(&f->all, s, g);
+		return OK;
+	}
+	if (st == E_LIMIT)
+		report_error(f->report, "%s/%s: a packet that no relay takes",
+		    s->trace->path, s->name);
+	if (st != OK)
+		return st;
+	s->is_busy = true;
+	f->report->late += packet.index.timestamp_begin < s->floor;
+	s->floor = packet.index.timestamp_end;
+	s->next_seq = packet.index.packet_seq_num + 1;
+	s->has_seq = true;
+	f->moved_ns = clock_now_ns();
+	return client_packet(f->client, s->number, &packet);
+}
+
+static enum status
+queue(struct follow *f, struct heap *h, struct followed_stream *s)
+{
+	struct grown *g = s->is_announced ? followed_next(&f->all, s) : NULL;
+
+	return g == NULL
+		   ? OK
+		   : heap_push(
+			 h, tsdl_ns(&s->trace->tsdl, g->next.timestamp_end), s);
+}
+
+/* What is there now, in the order in which the packets ended. */
+static enum status
+send_packets(struct follow *f)
+{
+	struct heap h = { 0 };
+	struct followed_trace *t;
+	struct followed_stream *s;
+	struct grown *g;
+	enum status st = OK;
+
+	list_each (t, &f->all.traces, struct followed_trace, node)
+		list_each (s, &t->streams, struct followed_stream, node)
+			st = st == OK ? queue(f, &h, s) : st;
+	while (st == OK && (s = heap_pop(&h)) != NULL) {
+		g = followed_next(&f->all, s);
+		if (g != NULL)
+			st = send_one(f, s, g);
+		if (st == OK)
+			st = queue(f, &h, s);
+	}
+	heap_free(&h);
+	return st;
+}
+
+/* A stream without a packet for --quiet-after has none that is older. */
+static enum status
+send_beacons(struct follow *f)
+{
+	const uint64_t now = clock_now_ns();
+	const uint64_t quiet = (uint64_t)(f->options->quiet_s * 1000) *
+			       NS_PER_MS;
+	const uint64_t before = clock_wall_ns() - quiet;
+	struct followed_trace *t;
+	struct followed_stream *s;
+	enum status st = OK;
+	uint64_t cycles;
+
+	if (quiet == 0 || now < f->beacon_ns)
+		return OK;
+	f->beacon_ns = now + f->options->live_timer_us * UINT64_C(1000);
+	list_each (t, &f->all.traces, struct followed_trace, node) {
+		list_each (s, &t->streams, struct followed_stream, node) {
+			cycles = tsdl_cycles(&t->tsdl, before);
+			if (st == OK && t->sent > 0 && s->is_announced &&
+			    !s->is_busy && s->gap_scan == 0 &&
+			    cycles > s->floor) {
+				s->floor = cycles;
+				st = client_beacon(f->client, s->number, cycles,
+				    s->ctf_stream);
+			}
+			s->is_busy = false;
+		}
+	}
+	return st;
+}
+
+/* Write to the state file what is on the relay's disk. */
+static enum status
+save_state(struct follow *f)
+{
+	const uint64_t now = clock_now_ns();
+	bool is_pending;
+	enum status st;
+
+	if (f->options->state == NULL || (!f->is_asking && now < f->state_ns))
+		return OK;
+	if (!f->is_asking)
+		followed_mark(&f->all);
+	f->is_asking = true;
+	st = client_pending(f->client, &is_pending);
+	if (st != OK)
+		return st == E_BUSY ? OK : st;
+	f->is_asking = false;
+	f->state_ns = now + FOLLOW_STATE_MS * NS_PER_MS;
+	if (is_pending)
+		return OK;
+	st = follow_state_write(&f->all, f->options->state);
+	if (st != OK)
+		report_error(
+		    f->report, "%s: %s", f->options->state, strerror(errno));
+	return st;
+}
+
+/* Has the recording ended? Somebody who records has a file open for writing, or
+ * the lock of a relay. */
+static bool
+has_ended(const struct follow *f)
+{
+	return clock_now_ns() - f->moved_ns > FOLLOW_END_MS * NS_PER_MS &&
+	       f->all.n_streams > 0 && !followed_is_written(&f->all);
+}
+
+/* Send what is there, with what a scan finds for gaps. */
+static enum status
+catch_up(struct follow *f)
+{
+	enum status st;
+
+	do {
+		st = look_for_new(f);
+		if (st == OK)
+			st = send_packets(f);
+	} while (st == OK && f->all.has_gap);
+	return st;
+}
+
+static enum status
+step(struct follow *f)
+{
+	const uint64_t now = clock_now_ns();
+	enum status st = OK;
+
+	if (now >= f->scan_ns || followed_has_changed(&f->all)) {
+		st = look_for_new(f);
+		f->scan_ns = now + FOLLOW_SCAN_MS * NS_PER_MS;
+	}
+	if (st == OK)
+		st = send_packets(f);
+	if (st == OK && f->all.has_gap)
+		st = catch_up(f);
+	if (st == OK)
+		st = send_beacons(f);
+	if (st == OK)
+		st = save_state(f);
+	return st == OK ? client_work(f->client, FOLLOW_LOOK_MS) : st;
+}
+
+/* What is there is sent; then the session is closed. */
+static enum status
+end(struct follow *f)
+{
+	enum status st;
+
+	f->is_ending = true;
+	st = catch_up(f);
+	followed_mark(&f->all);
+	if (st == OK)
+		st = client_finish(f->client);
+	if (st == OK && f->options->state != NULL)
+		st = follow_state_write(&f->all, f->options->state);
+	return st;
+}
+
+static enum status
+run(struct follow *f)
+{
+	enum status st = client_open(f->client);
+
+	f->moved_ns = clock_now_ns();
+	while (st == OK && !*f->stop && !has_ended(f))
+		st = step(f);
+	if (st == OK || st == E_STOPPED)
+		st = end(f);
+	if (st == OK && *f->stop)
+		st = E_STOPPED;
+	report_progress_end(f->report);
+	if (f->all.error[0] != '\0')
+		report_error(f->report, "%s", f->all.error);
+	if (client_error(f->client)[0] != '\0')
+		report_error(f->report, "%s", client_error(f->client));
+	return st;
+}
+
+enum status
+follow_run(
+    const struct send_options *o, struct report *r, volatile sig_atomic_t *stop)
+{
+	struct follow f = { .options = o, .report = r, .stop = stop };
+	const struct client_watch watch = { .goes_on = goes_on, .arg = &f };
+	char host[HOST_NAME_MAX + 1] = "localhost", name[256];
+	const struct client_config config = {
+		.url = o->url,
+		.waits = true,
+		.session_name = o->session != NULL ? o->session : name,
+		.hostname = o->hostname != NULL ? o->hostname : host,
+		.live_timer_us = o->live_timer_us,
+		.outstanding = o->outstanding,
+		.rate = o->rate,
+		.udp = o->udp,
+		.resend = o->resend,
+		.fragment_size = o->fragment,
+		.gap_timeout_us = o->gap_timeout_us,
+		.watch = &watch,
+	};
+	enum status st = followed_open(&f.all, o->directories[0]);
+
+	(void)gethostname(host, sizeof(host) - 1);
+	if (st != OK)
+		report_error(r, "%s: %s", o->directories[0], strerror(errno));
+	if (st == OK && !traces_name(o->directories[0], name))
+		st = E_IO;
+	if (st == OK && o->state != NULL)
+		st = follow_state_read(&f.all, o->state);
+	if (st != OK && f.all.error[0] != '\0')
+		report_error(r, "%s", f.all.error);
+	if (st == OK && client_create(&f.client, &config) != OK) {
+		report_error(r, "%s", status_text(E_NOMEM));
+		st = E_NOMEM;
+	}
+	if (st == OK) {
+		st = run(&f);
+		report_session(r, f.client, &(struct traces){ 0 });
+	}
+	r->streams = f.all.n_streams;
+	r->missing = f.all.missing;
+	client_destroy(f.client);
+	followed_close(&f.all);
+	return st;
+}
