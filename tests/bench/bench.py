@@ -15,6 +15,7 @@ sys.path.append(os.path.join(HERE, "..", "ftrace"))
 
 import conversion                                       # noqa: E402
 import datagrams                                        # noqa: E402
+import downloading                                      # noqa: E402
 import heap                                             # noqa: E402
 import listening                                        # noqa: E402
 import live_raw                                         # noqa: E402
@@ -165,7 +166,8 @@ def measures(options):
                 runs=3),
     ] + datagrams.measures() + heap.measures() + sending.measures() \
         + packets.measures(options) + conversion.measures(options) \
-        + listening.measures(options) + live_raw.measures()
+        + listening.measures(options) + live_raw.measures() \
+        + downloading.measures()
 
 
 def main():

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""What a download of a finished trace costs a session that is recorded."""
+import json
+import subprocess
+import threading
+import urllib.request
+
+from measure import Measure
+from servers import GIB, Server, free_ports, wait_for
+
+MIB = 1 << 20
+
+
+class Download:
+    """Again and again, as fast as it goes, until the end."""
+
+    def __init__(self, url):
+        self.url, self.bytes, self.ends = url, 0, threading.Event()
+        self.child = None
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+        return self
+
+    def _run(self):
+        while not self.ends.is_set():
+            self.child = subprocess.Popen(
+                ["curl", "-s", "-o", "/dev/null", "-w", "%{size_download}",
+                 self.url], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            self.bytes += int(self.child.communicate()[0] or 0)
+
+    def __exit__(self, *_):
+        self.ends.set()
+        if self.child is not None and self.child.poll() is None:
+            self.child.terminate()
+        self.thread.join()
+
+
+def finished(base):
+    """The id of the only trace, when its recording has ended."""
+    with urllib.request.urlopen(base + "/api/v1/stored", timeout=10) as r:
+        found = json.load(r)["stored"]
+    return [t["id"] for t in found
+            if t["state"] == "finished" and t["bytes"] > 0]
+
+
+def beside_a_download(options, name):
+    """median index round trip of a session of 100 MiB/s beside a download, as
+    a multiple of that without"""
+    base = f"http://127.0.0.1:{free_ports(1)[0]}"
+    stored = {"sessions": 1, "streams": 4, "size": MIB, "outstanding": 16,
+              "packets": int(options.gib * GIB / (4 * MIB)), "first": 1000}
+    load = {"sessions": 1, "streams": 4, "size": 256 << 10, "packets": 300,
+            "rate": 400, "outstanding": 16}
+    said = []
+    with Server(name, options, ("--workers=1", "--http-download=on",
+                                "--http=" + base.replace("http", "tcp"))) as s:
+        s.load(stored)
+        wait_for("finished trace", lambda: finished(base))
+        url = f"{base}/api/v1/stored/{finished(base)[0]}/trace.tar"
+        for n, downloads in enumerate((False, True, False)):
+            s.mark()
+            run = dict(load, first=2000 * (n + 1))
+            if downloads:
+                with Download(url) as d:
+                    said.append(s.load(run))
+            else:
+                said.append(s.load(run))
+            said[-1]["rss"] = s.memory()
+        peak = s.memory("VmHWM")
+    p50 = [x["index_reply_us"]["p50"] for x in said]
+    p99 = [x["index_reply_us"]["p99"] for x in said]
+    return {"value": 2 * p50[1] / (p50[0] + p50[2]),
+            "p99_ratio": 2 * p99[1] / (p99[0] + p99[2]),
+            "mib_per_s": said[1]["bytes"] / said[1]["wall_s"] / MIB,
+            "mib_per_s_without": said[0]["bytes"] / said[0]["wall_s"] / MIB,
+            "download_mib_per_s": d.bytes / said[1]["wall_s"] / MIB,
+            "peak_mib": peak / MIB}
+
+
+def measures():
+    """All of them."""
+    return [Measure("download", beside_a_download, servers=["ours"], limit=1.1,
+                    slow=True, runs=3)]
