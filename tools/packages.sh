@@ -18,10 +18,14 @@ PACKAGES_CAPTURE="libtrace3-dev libpcap-dev nettle-dev libcap-dev zlib1g-dev lib
 # shellcheck disable=SC2034
 PACKAGES_FTRACE="libzstd-dev trace-cmd"
 # shellcheck disable=SC2034
+# For the plug-in of babeltrace2.
+# shellcheck disable=SC2034
+PACKAGES_PLUGIN="libbabeltrace2-dev"
+# shellcheck disable=SC2034
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
 	nftables openssh-client prometheus stunnel4 $PACKAGES_CAPTURE
-	libtrace-tools systemd tcpdump tshark zsh
-	$PACKAGES_FTRACE"
+	libtrace-tools systemd tcpdump tshark zsh jq python3-bt2
+	$PACKAGES_FTRACE $PACKAGES_PLUGIN"
 
 # What the tests of the status page need: programs, which need not be Debian's,
 # and modules in the directory named. Fails where they cannot be had.
