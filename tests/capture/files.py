@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Capture files become traces: each packet once, with its time to the
 nanosecond, in order, and with the fields that tcpdump and tshark see."""
+import bz2
 import collections
 import gzip
+import lzma
+import pathlib
 import re
 import struct
 import sys
@@ -422,6 +425,39 @@ def large_packets():
             program.shutil.rmtree(f"{top}/out")
 
 
+def short_headers(packets):
+    """The records of a TSH file: a time, IPv4 without options, 16 bytes."""
+    for p in packets:
+        seconds, part = divmod(p.ns, SECOND)
+        yield struct.pack(">II", seconds, 1 << 24 | part // 1000) + \
+            p.data[14:50].ljust(36, b"\0")
+
+
+def formats_of_libtrace():
+    """As many packets as tracestats counts, and their addresses, compressed or
+    not."""
+    packets = list(make.some(500, 12))
+    want = [list(p.data[26:34]) for p in packets]
+    with program.directory() as top:
+        make.write(f"{top}/pcapfile", packets)
+        program.run("-r", f"{top}/pcapfile", "-w", f"erf:{top}/erf")
+        pathlib.Path(f"{top}/tsh").write_bytes(b"".join(
+            short_headers(packets)))
+        for kind in "pcapfile", "erf", "tsh":
+            data = pathlib.Path(f"{top}/{kind}").read_bytes()
+            for pack in bytes, gzip.compress, bz2.compress, lzma.compress:
+                uri = f"{kind}:{top}/packed"
+                pathlib.Path(f"{top}/packed").write_bytes(pack(data))
+                program.run("-i", uri, "--output", f"{top}/out")
+                what = f"{kind} {pack.__module__}"
+                equal([e["saddr"] + e["daddr"] for e in program.events(
+                    f"{top}/out")], want, what)
+                counted = program.end(program.start(uri, program="tracestats"))
+                check(re.search(rf"Accepted Packets:\s*{len(want)}\n",
+                                counted.out + counted.err), counted)
+                program.shutil.rmtree(f"{top}/out")
+
+
 def files_that_are_cut():
     with program.directory() as top:
         all = list(capture_samples())
@@ -593,11 +629,11 @@ def several_inputs():
 
 CASES = [each_kind_of_packet, formats_of_files, pcapng, radiotap_checksums,
          link_types, unknown_link_types, numbers_without_sense,
-         snap_lengths_of_files, bytes_without_sense, largest_packets, long_on_the_wire,
-         large_packets,
-          files_that_are_cut, no_packets, late_times, many_packets, flows,
+         snap_lengths_of_files, bytes_without_sense, largest_packets,
+         long_on_the_wire, large_packets, formats_of_libtrace,
+         files_that_are_cut, no_packets, late_times, many_packets, flows,
          options, several_inputs]
 
 if __name__ == "__main__":
-    program.need("babeltrace2", "tcpdump", "tshark")
+    program.need("babeltrace2", "tcpdump", "tracestats", "tshark")
     sys.exit(run(CASES, sys.argv[1:]))
