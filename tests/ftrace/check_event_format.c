@@ -222,3 +222,59 @@ TEST_ROWS(words_without_end_cost_little, ARRAY_LEN(long_types))
 	ck_assert_int_lt(clock() - began, 5 * CLOCKS_PER_SEC);
 	free(line);
 }
+
+static const char labels[] =
+    "name: x\nID: 1\n\tfield:int a" AT "4;	signed:1;\n"
+    "\tfield:int b" AT "4;	signed:1;\n\n"
+    "print fmt: \"%s\", __print_flags(REC->a, \"|\", { (1u << 4), "
+    "\"A\" \"B\" }, {-0x7fUL, \"C)\"} ), __print_symbolic(REC->b, {3,\"D\"})";
+
+TEST(values_have_the_names_of_the_print_format)
+{
+	struct event_format *f;
+	const struct event_labels *l;
+
+	ck_assert_int_eq(
+	    event_format_parse(&f, span("s"), span(labels), 8), OK);
+	l = &f->fields[0].labels;
+	ck_assert_uint_eq(l->n, 2);
+	ck_assert_int_eq(l->all[0].value, 16);
+	ck_assert_str_eq(l->names + l->all[0].name, "AB");
+	ck_assert_int_eq(l->all[1].value, -0x7f);
+	ck_assert_str_eq(l->names + l->all[1].name, "C)");
+	l = &f->fields[1].labels;
+	ck_assert_uint_eq(l->n, 1);
+	ck_assert_str_eq(l->names + l->all[0].name, "D");
+	event_format_free(f);
+}
+
+TEST(a_print_format_may_end_anywhere_and_have_any_letter)
+{
+	static const char letters[] = "(){}\",<-0 \\\n";
+
+	for (size_t n = 0; n < sizeof(labels) - 1; n++)
+		for (size_t k = 0; k < sizeof(letters); k++) {
+			char *copy = malloc(n + 1);
+			struct event_format *f;
+
+			ck_assert_ptr_nonnull(copy);
+			memcpy(copy, labels, n);
+			copy[n] = letters[k];
+			if (event_format_parse(&f, span("s"),
+				(struct span){ copy, n + 1 }, 8) == OK)
+				event_format_free(f);
+			free(copy);
+		}
+	for (size_t n = 0; n < sizeof(labels) - 1; n++)
+		for (size_t k = 0; k < sizeof(letters) - 1; k++) {
+			char *copy = strdup(labels);
+			struct event_format *f;
+
+			ck_assert_ptr_nonnull(copy);
+			copy[n] = letters[k];
+			if (event_format_parse(&f, span("s"), span(copy), 8) ==
+			    OK)
+				event_format_free(f);
+			free(copy);
+		}
+}

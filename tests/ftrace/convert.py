@@ -184,6 +184,43 @@ def kinds_of_block_requests_are_lttngs_flags():
                reading.babeltrace2(top / "out")[0]], list(texts), "letters")
 
 
+def values_have_names():
+    """Enumerations and flags of the print format, if all their values are plain
+    numbers that the field can have."""
+    m = dat_file.Maker()
+    fields = [("unsigned int vec", 8, 4, 0), ("int mode", 12, 4, 1),
+              ("u8 flags", 16, 1, 0), ("u8 other", 17, 1, 0),
+              ("u8 large", 18, 1, 0), ("u8 text[4]", 19, 4, 0)]
+    text = m.format("x", 300, fields).partition(b"print fmt")[0] + (
+        b'print fmt: "%s (%s", __print_symbolic(REC->vec, { 0, "HI" }, '
+        b'{ 0x1u, "TIMER\\" }), __print_symbolic(REC->vec, {0, "HI (now)"}, '
+        b'{1UL, "TI" "MER" }), __print_symbolic(REC->mode, { (-1), "none" }, '
+        b'{ 5, "five" } ), __print_flags(REC->flags, "|", { (1u << 0), "A" }, '
+        b'{0x02, "B"}), __print_symbolic(REC->other, { NAMED, "x" }, '
+        b'{ 1, "y" }), __print_symbolic(REC->large, { 256, "x" }, {-1, "y"}), '
+        b'__print_symbolic(REC->text, { 1, "x" }), __print_flags(REC->')
+    data = b"".join(m.entry(m.event(300, m.pack("IiBBB", *values) + bytes(4)),
+                            1) for values in ((0, -1, 1, 1, 0), (1, 5, 2, 0, 1),
+                                              (2, 4, 3, 0, 255)))
+    whole = m.file_v6([], {"a": [text]}, [[m.page(1000, data)]])
+    with converted(whole) as (top, _):
+        text = reading.run("babeltrace2", str(top / "out")).stdout
+        for row in (
+                'vec = ( "HI (now)" : container = 0 ), mode = ( "none" : '
+                'container = -1 ), flags = ( "A" : container = 1 ), other = 1, '
+                'large = 0',
+                'vec = ( "TIMER" : container = 1 ), mode = ( "five" : '
+                'container = 5 ), flags = ( "B" : container = 2 ), other = 0, '
+                'large = 1',
+                'vec = ( <unknown> : container = 2 ), mode = ( <unknown> : '
+                'container = 4 ), flags = ( '):
+            check(row in text, text)
+        if shutil.which("babeltrace"):
+            reading.run("babeltrace", str(top / "out"))
+    with converted(whole, "--names=lttng") as (top, _):
+        check("enum" not in (top / "out/metadata").read_text(), "for LTTng")
+
+
 def functions_have_names_if_asked_for():
     """Beside their addresses; of the file's kallsyms."""
     for big, long_size, version in (False, 8, 6), (True, 4, 7):
@@ -486,7 +523,7 @@ CASES = (recordings_are_as_their_report, pages_behind_a_cut_are_read,
          names_are_as_lttng_has_them,
          other_names_of_events_are_as_lttng_has_them,
          kinds_of_block_requests_are_lttngs_flags,
-         functions_have_names_if_asked_for,
+         values_have_names, functions_have_names_if_asked_for,
          any_names_are_read, names_again_and_again_cost_little,
          time_never_goes_back,
          what_is_not_described_is_counted, a_date_makes_it_unix_time,

@@ -42,6 +42,11 @@ def run(*command, status=0):
     return done
 
 
+# An enumeration, with its number.
+ENUM = re.compile(r"\( (?:<unknown>|\"(?:\\.|[^\"\\])*\"|\{ \"[^}]*\" \}) : "
+                  r"container = (-?\w+) \)")
+
+
 def ctf_lines(text):
     """Events that babeltrace2 or babeltrace has printed with cycles."""
     for line in text.splitlines():
@@ -49,7 +54,8 @@ def ctf_lines(text):
         body = CPU.search(line)
         if head is None or body is None:
             raise AssertionError("not an event: " + line)
-        fields = {k: v.strip('"') for k, v in FIELD.findall(body[5])}
+        fields = {k: v.strip('"') for k, v in FIELD.findall(
+            ENUM.sub(r"\1", body[5]))}
         yield Event(int(head[1]), int(body[1]), int(body[4]), head[2], fields)
 
 

@@ -463,7 +463,7 @@ event_format_parse(struct event_format **out, struct span system,
 	struct event_format *f = calloc(1, sizeof(*f));
 	enum status st = f == NULL ? E_NOMEM : OK;
 	unsigned named = 0;
-	struct span line;
+	struct span line = { "", 0 };
 
 	*out = NULL;
 	if (st == OK && !printable_name(f->system, system))
@@ -480,6 +480,11 @@ event_format_parse(struct event_format **out, struct span system,
 		return st;
 	}
 	correct_format(f);
+	st = event_labels_parse(f, line);
+	if (st != OK) {
+		event_format_free(f);
+		return st;
+	}
 	*out = f;
 	return OK;
 }
@@ -489,6 +494,8 @@ event_format_free(struct event_format *f)
 {
 	if (f == NULL)
 		return;
+	for (unsigned i = 0; i < f->n_fields; i++)
+		event_labels_free(&f->fields[i].labels);
 	free(f->fields);
 	free(f);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The format of a kernel event, parsed from its format text (trace-cmd 3.6):
- * its id and its fields. Only the field lines are read, never the print format.
+ * its id, its fields and the names of their values.
  * The text comes from a peer: each text results in a valid format or in a
  * refusal. Depends on: common/. Pure functions; a parsed format never changes.
  */
@@ -14,6 +14,7 @@
 #include "common/compiler.h"
 #include "common/reader.h"
 #include "common/status.h"
+#include "tools/ftrace/event_labels.h"
 
 /* Longer names are cut. */
 #define EVENT_NAME_MAX 128
@@ -40,9 +41,10 @@ struct event_field {
 	uint32_t count;	       /* elements of a FIELD_ARRAY */
 	uint8_t element;       /* 1, 2, 4 or 8 bytes */
 	bool is_signed;
-	bool is_address;  /* shown in hexadecimal */
-	bool is_code;	  /* by its name, the address of a function */
-	bool is_relative; /* __rel_loc */
+	bool is_address;	    /* shown in hexadecimal */
+	bool is_code;		    /* by its name, the address of a function */
+	bool is_relative;	    /* __rel_loc */
+	struct event_labels labels; /* of an integer; N is 0: none */
 };
 
 struct event_format {

@@ -506,6 +506,40 @@ letter(const struct event_field *f)
 	return f->is_signed ? 's' : 'u';
 }
 
+/* Can an integer F be V? */
+static bool
+holds(const struct event_field *f, int64_t v)
+{
+	const unsigned bits = f->element * 8U - f->is_signed;
+
+	if (v < 0 && !f->is_signed)
+		return false;
+	return bits >= 63 || (v < 0 ? -(v + 1) : v) < INT64_C(1) << bits;
+}
+
+/* An integer with names for its values. False: it has none. */
+static bool
+enumeration(struct buf *out, const struct event_field *f, const char *name)
+{
+	const struct event_labels *l = &f->labels;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (!holds(f, l->all[i].value))
+			continue;
+		if (n++ == 0)
+			tsdl_format(out, "		enum : %c%u { ",
+			    letter(f), f->element * 8U);
+		else
+			tsdl_text(out, ", ");
+		tsdl_quoted(out, l->names + l->all[i].name);
+		tsdl_format(out, " = %" PRId64, l->all[i].value);
+	}
+	if (n > 0)
+		tsdl_format(out, " } _%s;\n", name);
+	return n > 0;
+}
+
 /* LENGTH: the name of the length field, for kinds that have one. */
 static void
 field(struct buf *out, const struct event_field *f, const char *name,
@@ -588,7 +622,7 @@ fields(struct buf *out, const struct kernel_trace *t,
 			of_length = take_longer(names, own, "_length");
 		if (how == KERNEL_NAMES_LTTNG && lttng_is_rwbs(f, x))
 			tsdl_format(out, "		x32 _%s;\n", own);
-		else
+		else if (how == KERNEL_NAMES_LTTNG || !enumeration(out, x, own))
 			field(out, x, own, of_length);
 		if (has_symbol(t, x))
 			symbol(out, names, own, of_length);
