@@ -36,6 +36,11 @@ MOUNT = ("unshare", "-m", "sh", "-c", """mount --make-rprivate / &&
 { [ -d %s/events ] || mount -t tracefs none %s; } && exec "$@"
 """ % (TRACEFS, TRACEFS), "sh")
 
+# One that does not.
+HIDE = ("unshare", "-m", "sh", "-c", """mount --make-rprivate / &&
+mount -t tmpfs none %s && exec "$@"
+""" % TRACEFS, "sh")
+
 
 class Skip(Exception):
     """This case cannot be tried here."""
