@@ -358,7 +358,8 @@ read_metadata(
 			.some_time = clock_wall_ns(),
 		};
 		kernel_settings_offset(&l->settings, l->dat);
-		live_offset_begin(&l->offset, about->is_local);
+		live_offset_begin(
+		    &l->offset, about->is_local, about->connected_ns);
 		st = kernel_trace_create(&l->trace, l->dat, &l->settings, why);
 		dat_forget_events(l->dat);
 	}

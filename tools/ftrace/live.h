@@ -74,7 +74,8 @@ struct live_about {
 	uint32_t page_size;
 	const uint8_t *metadata; /* a trace.dat up to its pages; borrowed */
 	size_t metadata_size;	 /* during the call */
-	bool is_local; /* it connects from an address of this machine */
+	bool is_local;	       /* it connects from an address of this machine */
+	uint64_t connected_ns; /* Unix time; 0: not known */
 };
 
 /* Call it once the metadata is whole. On failure WHY is the reason. */

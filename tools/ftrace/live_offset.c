@@ -10,10 +10,10 @@
 #include "tools/ftrace/trace_clock.h"
 
 void
-live_offset_begin(struct live_offset *o, bool is_local)
+live_offset_begin(struct live_offset *o, bool is_local, uint64_t connected_ns)
 {
 	*o = (struct live_offset){ .is_local = is_local,
-		.metadata_ns = clock_wall_ns(),
+		.connected_ns = connected_ns,
 		.first_ns = UINT64_MAX };
 }
 
@@ -59,15 +59,17 @@ void
 live_offset_set(
     const struct live_offset *o, struct kernel_settings *s, const struct dat *d)
 {
-	const int64_t least = (int64_t)(o->metadata_ns - o->first_ns);
+	const int64_t least = (int64_t)(o->connected_ns - o->first_ns);
 
 	if (!o->has_arrival || measure(o, s, d) || s->has_offset)
 		return;
 	s->has_offset = true;
 	s->offset_ns = o->arrival_ns;
 	s->offset_from = "arrival";
-	s->has_error = least <= o->arrival_ns;
-	s->error_ns = (uint64_t)(o->arrival_ns - least);
+	/* Times are what the peer says: none, or any. */
+	s->error_ns = (uint64_t)o->arrival_ns - (uint64_t)least;
+	s->has_error = o->connected_ns > 0 && least <= o->arrival_ns &&
+		       s->error_ns <= (uint64_t)KERNEL_OFFSET_MAX;
 }
 
 void

@@ -3,7 +3,7 @@
  * What relates a recorder's clock to Unix time (trace-cmd 4.4). The clock of a
  * recorder on this machine is measured. Another one's is estimated, from the
  * page that arrived fastest: its delay is not known, but nothing is recorded
- * before the metadata is here, so how wrong the estimate may be is known too.
+ * before the recorder connects, so how wrong the estimate may be is known too.
  * The loop's thread.
  */
 #ifndef TOOLS_FTRACE_LIVE_OFFSET_H
@@ -20,15 +20,15 @@
 #define LIVE_OFFSET_AGE_MAX_MS 60000
 
 struct live_offset {
-	bool is_local;	      /* it connects from an address of this machine */
-	uint64_t metadata_ns; /* Unix time when the metadata was whole */
-	uint64_t first_ns;    /* the trace's time of the first event */
-	bool has_arrival;     /* ARRIVAL_NS is known */
-	int64_t arrival_ns;   /* a minimum of Unix time less the trace's */
+	bool is_local;	       /* it connects from an address of this machine */
+	uint64_t connected_ns; /* Unix time when it connected; 0: not known */
+	uint64_t first_ns;     /* the trace's time of the first event */
+	bool has_arrival;      /* ARRIVAL_NS is known */
+	int64_t arrival_ns;    /* a minimum of Unix time less the trace's */
 };
 
-/* The metadata is whole. */
-void live_offset_begin(struct live_offset *o, bool is_local);
+void live_offset_begin(
+    struct live_offset *o, bool is_local, uint64_t connected_ns);
 /* A page arrives now; its first event, or its last one, was at NS of the
  * trace. */
 void live_offset_first(struct live_offset *o, uint64_t ns);

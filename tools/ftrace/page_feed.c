@@ -100,7 +100,8 @@ page_feed_begin(struct page_feed *f, const struct page_feed_config *config,
 	struct recording *r = f->recording;
 	struct live_about about = { .name = f->name,
 		.cpus = r->n_parts,
-		.is_local = config->is_local };
+		.is_local = config->is_local,
+		.connected_ns = config->connected_ns };
 	struct dat_layout l;
 	enum status st = recording_map(
 	    r, &about.metadata, &about.metadata_size);

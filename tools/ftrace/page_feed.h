@@ -39,9 +39,10 @@ struct page_feed {
 };
 
 struct page_feed_config {
-	bool is_datagrams; /* each is a page; otherwise a stream */
-	bool is_end;	   /* no more metadata comes */
-	bool is_local;	   /* it connects from an address of this machine */
+	bool is_datagrams;     /* each is a page; otherwise a stream */
+	bool is_end;	       /* no more metadata comes */
+	bool is_local;	       /* it connects from an address of this machine */
+	uint64_t connected_ns; /* Unix time when it did; 0: not known */
 	uint32_t page_size_max;
 	struct live_options *live; /* NULL: it is not live */
 	struct event_base *base;

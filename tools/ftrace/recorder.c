@@ -57,6 +57,7 @@ struct recorder {
 	struct list node;
 	struct recorders *all;
 	struct sockaddr_storage peer;
+	uint64_t connected_ns;	       /* Unix time */
 	char name[RECORDING_NAME_MAX]; /* HOST:PORT */
 	enum recorder_state state;
 	int fd; /* -1: closed */
@@ -236,6 +237,7 @@ begin_pages(struct recorder *r, bool is_end)
 		.is_datagrams = !r->dialog.begin.is_tcp,
 		.is_end = is_end,
 		.is_local = is_local(r),
+		.connected_ns = r->connected_ns,
 		.page_size_max = page_size_max(&r->dialog.begin),
 		.live = r->all->live,
 		.base = r->all->loop->base,
@@ -535,11 +537,8 @@ is_internet(const struct recorder *r)
 static void
 ask_for_name(struct recorder *r)
 {
-	struct name_query *q;
+	struct name_query *q = is_internet(r) ? calloc(1, sizeof(*q)) : NULL;
 
-	if (!is_internet(r))
-		return;
-	q = calloc(1, sizeof(*q));
 	if (q == NULL)
 		return; /* the name stays the address */
 	q->recorder = r;
@@ -748,6 +747,7 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 	}
 	r->fd = take_fd;
 	r->use = use;
+	r->connected_ns = clock_wall_ns();
 	address_copy(&r->peer, peer);
 	memcpy(r->name, name, sizeof(name));
 	if (is_internet(r) &&
