@@ -697,7 +697,7 @@ read_all(struct dat_reading *g)
 
 	if (st == OK)
 		st = g->d->version == 6 ? read_v6(g, &in) : read_v7(g, &in);
-	return st == OK ? check_overlap(g) : st;
+	return st == OK && !g->is_layout ? check_overlap(g) : st;
 }
 
 enum status
