@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tracepulse-ftrace flush by a user who may not signal recorders. They are made here: a
-process called trace-cmd, and a child of it that waits."""
+"""tracepulse-ftrace flush, by a user who may not signal recorders and by root. The
+recorders are made here: a process called trace-cmd, and a child of it that waits."""
 import contextlib
 import ctypes
 import os
+import pathlib
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 
 from sender import PROGRAM, SKIPPED, as_nobody, equal, run
 
@@ -20,15 +22,17 @@ def be_called(name):
     ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
-def be_recorder(ready, groups):
-    """Like trace-cmd: this process, and a child that catches SIGUSR2 and then writes to
-    READY. Both are in that many groups."""
+def be_recorder(ready, groups, pipe):
+    """Like trace-cmd: this process, and a child that catches SIGUSR2 and writes to READY,
+    also when it is signalled. It has the file PIPE open. Both are in that many groups."""
     be_called("trace-cmd")
     os.setgroups(range(1000000000, 1000000000 + groups))
     child = os.fork()
     if child == 0:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        signal.signal(signal.SIGUSR2, lambda *_: None)
+        signal.signal(signal.SIGUSR2, lambda *_: os.write(ready, b"s"))
+        if pipe:
+            os.open(pipe, os.O_RDONLY | os.O_CREAT)
         os.write(ready, b"x")
         while True:
             select.select([], [], [], 60)
@@ -36,17 +40,19 @@ def be_recorder(ready, groups):
 
 
 @contextlib.contextmanager
-def recorder(groups=0):
-    """Its process number."""
+def recorder(groups=0, pipe=None, signals=None):
+    """Its process number. SIGNALS gets the descriptor from which its signals are read."""
     out, ready = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            be_recorder(ready, groups)
+            be_recorder(ready, groups, pipe)
         finally:
             os._exit(1)
     try:
         equal(os.read(out, 1), b"x", "a recorder")
+        if signals is not None:
+            signals.append(out)
         yield pid
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -90,7 +96,29 @@ def a_recorder_may_be_in_many_groups():
             equal(done.stderr.count(SAID), 1, done.stderr)
 
 
-CASES = (who_may_not_signal_has_failed, a_command_goes_on_all_the_same,
+def files_of_others_are_not_opened():
+    """A process that anyone calls trace-cmd names any file as its stats: one that is not
+    in tracefs is not read, waited for, or followed."""
+    idle = "entries: 0\noverrun: 0\nread events: 1\n"
+    with tempfile.TemporaryDirectory() as top:
+        stats = os.path.join(top, "stats")
+        for make in (lambda: pathlib.Path(stats).write_text(idle, encoding="ascii"),
+                     lambda: os.mkfifo(stats),
+                     lambda: os.symlink("/dev/tty", stats)):
+            make()
+            signals = []
+            with recorder(0, os.path.join(top, "trace_pipe_raw"), signals) as pid:
+                done = subprocess.run(
+                    [PROGRAM, "flush", "--once", "--pid=%d" % pid],
+                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                    timeout=60, check=False, text=True)
+                equal(done.returncode, 0, "status: " + done.stderr)
+                # Its state is not known, so it is signalled.
+                equal(bool(select.select(signals, [], [], 20)[0]), True, "a signal")
+            os.unlink(stats)
+
+
+CASES = (files_of_others_are_not_opened, who_may_not_signal_has_failed, a_command_goes_on_all_the_same,
          a_recorder_may_be_in_many_groups)
 
 

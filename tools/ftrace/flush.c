@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,11 +32,10 @@
 #define PERCENT_MAX 50
 #define PATH_SIZE 512
 
-/* Reads a file of less than SIZE bytes. False: errno. */
+/* Reads less than SIZE bytes, and closes FD unless it is -1. False: errno. */
 static bool
-read_text(const char *path, char *out, size_t size)
+read_and_close(int fd, char *out, size_t size)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
 	const int err = errno;
 
@@ -43,6 +44,32 @@ read_text(const char *path, char *out, size_t size)
 	out[n < 0 ? 0 : n] = '\0';
 	errno = err;
 	return n > 0;
+}
+
+static bool
+read_text(const char *path, char *out, size_t size)
+{
+	return read_and_close(open(path, O_RDONLY | O_CLOEXEC), out, size);
+}
+
+/* Opens a file at a path that a process has named, which may be anyone's: only
+ * a file of tracefs. With O_PATH nothing happens to other files, and nothing
+ * waits for them. -1: it is not one. */
+static int
+open_in_tracefs(const char *path)
+{
+	const int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct statfs fs;
+	char self[64];
+	int opened = -1;
+
+	if (fd < 0)
+		return -1;
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (fstatfs(fd, &fs) == 0 && fs.f_type == TRACEFS_MAGIC)
+		opened = open(self, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	close(fd);
+	return opened;
 }
 
 static bool
@@ -419,7 +446,8 @@ read_stats(const struct flush_target *t, struct flush_stats *out)
 {
 	char text[STATS_SIZE];
 
-	return t->stats[0] != '\0' && read_text(t->stats, text, sizeof(text)) &&
+	return t->stats[0] != '\0' &&
+	       read_and_close(open_in_tracefs(t->stats), text, sizeof(text)) &&
 	       flush_stats_parse(text, out);
 }
 
