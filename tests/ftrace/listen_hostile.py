@@ -109,7 +109,9 @@ def many_of_one_host():
     with listening() as listener:
         senders = [Sender(listener) for _ in range(OF_HOST)]
         for sender in senders:
+            sender.send(GREETING + tinit(1, b"tcp"))
             equal(sender.receive(8), b"tracecmd", "greeting")
+        wait_until("all have begun", lambda: len(listener.files()) == OF_HOST)
         check(Sender(listener).is_closed(), "one more is served")
         wait_until("the reason", lambda: "too many recorders of its host"
                    in listener.log())
@@ -118,6 +120,18 @@ def many_of_one_host():
         wait_until("its file", lambda: any(
             n.endswith(".dat") for n in listener.files()))
         del senders
+
+
+def idle_connections_give_way():
+    """Connections that do not state their CPUs do not keep out a recorder of
+    their host."""
+    with listening() as listener:
+        idle = [Sender(listener) for _ in range(2 * OF_HOST + 4)]
+        Sender(listener).play("v6-tcp")
+        wait_until("its file", lambda: any(
+            n.endswith(".dat") for n in listener.files()))
+        check(idle[0].is_closed(), "the oldest is still there")
+        check("not stated its CPUs" in listener.log(), "the reason")
 
 
 def descriptors():
@@ -406,7 +420,8 @@ def memory_for_pages():
         check(sent[:large] in listener.read(name), "its pages")
 
 
-CASES = (rules, who_says_nothing, many_of_one_host, descriptors, ports,
+CASES = (rules, who_says_nothing, many_of_one_host,
+         idle_connections_give_way, descriptors, ports,
          pages_of_others, pages_that_no_datagram_holds,
          who_sends_junk_delays_no_file, names_of_those_that_are_gone,
          memory_for_pages, too_much_metadata, planted_links, mutated,

@@ -673,25 +673,38 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	end_control(r);
 }
 
-/* The oldest recorder whose file is done, and whose live session is not: of the
- * host of PEER if that has its share of recorders, otherwise of any host. NULL
- * also if it is not recorders that are too many: no session ends because
- * descriptors are used up. */
+/* A connection that has not stated its CPUs. */
+static bool
+is_idle(const struct recorder *r)
+{
+	return r->state == RECORDER_TALKING &&
+	       !recorder_dialog_has_begun(&r->dialog);
+}
+
+/* The oldest recorder that may be closed for another one: one that has not
+ * stated its CPUs, otherwise one whose file is done, and whose live session is
+ * not. Of the host of PEER if that has its share of recorders, otherwise of any
+ * host. NULL also if it is not recorders that are too many: no session ends
+ * because descriptors are used up. */
 static struct recorder *
 find_expendable(const struct recorders *all, const struct sockaddr *peer)
 {
 	const bool is_of_host = sum_use(all, peer).recorders >=
 				RECORDERS_OF_HOST_MAX;
-	struct recorder *r;
+	struct recorder *r, *live = NULL;
 
 	if (!is_of_host && all->n < RECORDERS_MAX)
 		return NULL;
-	list_each (r, &all->list, struct recorder, node)
-		if (r->state == RECORDER_LIVE_END &&
-		    (!is_of_host || address_is_same_host(peer,
-					(const struct sockaddr *)&r->peer)))
+	list_each (r, &all->list, struct recorder, node) {
+		if (is_of_host && !address_is_same_host(
+				      peer, (const struct sockaddr *)&r->peer))
+			continue;
+		if (is_idle(r))
 			return r;
-	return NULL;
+		if (live == NULL && r->state == RECORDER_LIVE_END)
+			live = r;
+	}
+	return live;
 }
 
 /* May a recorder of PEER be added? If necessary, closes another one. */
@@ -703,9 +716,9 @@ admit(struct recorders *all, const struct sockaddr *peer,
 	struct recorder *old = why == NULL ? NULL : find_expendable(all, peer);
 
 	if (old != NULL) {
-		log_peer(LOG_WARN,
-		    "peer=%s: %s; the rest of this one is not live", old->name,
-		    why);
+		log_peer(LOG_WARN, "peer=%s: %s; %s", old->name, why,
+		    is_idle(old) ? "this one has not stated its CPUs; closed"
+				 : "the rest of this one is not live");
 		destroy_recorder(old);
 		why = refuse_use(all, peer, use);
 	}
