@@ -217,18 +217,6 @@ recorder_may_use(void *arg, uint64_t bytes)
 	       NULL;
 }
 
-/* Both ends of its connection have one address. */
-static bool
-is_local(const struct recorder *r)
-{
-	struct sockaddr_storage own;
-	socklen_t n = sizeof(own);
-
-	return getsockname(r->fd, (struct sockaddr *)&own, &n) == 0 &&
-	       address_is_same((const struct sockaddr *)&own,
-		   (const struct sockaddr *)&r->peer);
-}
-
 /* Begins the pages if the metadata is whole; E_MORE: it is not. */
 static enum status
 begin_pages(struct recorder *r, bool is_end)
@@ -236,7 +224,8 @@ begin_pages(struct recorder *r, bool is_end)
 	const struct page_feed_config config = {
 		.is_datagrams = !r->dialog.begin.is_tcp,
 		.is_end = is_end,
-		.is_local = is_local(r),
+		.is_local = address_is_own(
+		    r->fd, (const struct sockaddr *)&r->peer),
 		.connected_ns = r->connected_ns,
 		.page_size_max = page_size_max(&r->dialog.begin),
 		.live = r->all->live,
@@ -527,17 +516,13 @@ on_name_found(struct background_job *job)
 	free(q);
 }
 
-/* Otherwise it has no host name, and no options of TCP. */
-static bool
-is_internet(const struct recorder *r)
-{
-	return r->peer.ss_family == AF_INET || r->peer.ss_family == AF_INET6;
-}
-
 static void
 ask_for_name(struct recorder *r)
 {
-	struct name_query *q = is_internet(r) ? calloc(1, sizeof(*q)) : NULL;
+	struct name_query *q = address_is_internet(
+				   (const struct sockaddr *)&r->peer)
+				   ? calloc(1, sizeof(*q))
+				   : NULL;
 
 	if (q == NULL)
 		return; /* the name stays the address */
@@ -763,7 +748,7 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 	r->connected_ns = clock_wall_ns();
 	address_copy(&r->peer, peer);
 	memcpy(r->name, name, sizeof(name));
-	if (is_internet(r) &&
+	if (address_is_internet((const struct sockaddr *)&r->peer) &&
 	    !tcp_options_set(take_fd, &tcp_keepalive_two_minutes))
 		log_errno(LOG_INFO, "peer=%s: cannot set keep-alive", r->name);
 	recorder_dialog_init(&r->dialog, &dialog_ops, r);

@@ -208,6 +208,22 @@ address_is_same_host(const struct sockaddr *a, const struct sockaddr *b)
 	return memcmp(x, y, is_ipv4(x) ? 16 : 8) == 0;
 }
 
+bool
+address_is_internet(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET || a->sa_family == AF_INET6;
+}
+
+bool
+address_is_own(int fd, const struct sockaddr *peer)
+{
+	struct sockaddr_storage own;
+	socklen_t n = sizeof(own);
+
+	return getsockname(fd, (struct sockaddr *)&own, &n) == 0 &&
+	       address_is_same((const struct sockaddr *)&own, peer);
+}
+
 /* IS_DUAL: an IPv6 socket also accepts IPv4. */
 static int
 bind_host(const char *host, uint16_t port, int type, bool is_dual)

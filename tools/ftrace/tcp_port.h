@@ -43,6 +43,12 @@ bool address_is_same(const struct sockaddr *a, const struct sockaddr *b);
  * in IPv6? */
 bool address_is_same_host(const struct sockaddr *a, const struct sockaddr *b);
 
+/* Has it a host name, and its connection options of TCP? */
+bool address_is_internet(const struct sockaddr *a);
+/* Is PEER, of the connection FD, on this host: do both ends have one
+ * address? */
+bool address_is_own(int fd, const struct sockaddr *peer);
+
 /* A socket of TYPE bound to PORT of HOST, as in struct address ("": all
  * addresses, IPv4 and IPv6). A stream socket listens. -1: errno. */
 int address_bind(const char *host, uint16_t port, int type);
