@@ -54,7 +54,7 @@ struct edit {
 	bool may_tell; /* something was not understood: it may have addresses */
 };
 
-/* A network header and what follows it. */
+/* What has ETHER_TYPE: tags, labels, a network header and what follows it. */
 static void network(
     struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n);
 
@@ -690,30 +690,20 @@ arp(struct edit *e, uint8_t *p, uint32_t n)
 	(void)address(e, p, n, 12u + 2u * p[4], 4);
 }
 
-/* RFC 3032. Behind the labels is IP, or what only who made them knows. */
-static void
-mpls(struct edit *e, uint8_t *p, uint32_t n)
-{
-	uint32_t off = 0;
-
-	do {
-		off += 4;
-		if (off >= n)
-			return;
-	} while ((p[off - 2] & 1) == 0);
-	network(e, p[off] >> 4 == 6 ? ETHER_TYPE_IPV6 : ETHER_TYPE_IPV4,
-	    p + off, n - off);
-}
-
 static void
 network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 {
+	struct link_layer l;
+
 	if (e->depth > ANON_DEPTH) {
 		not_known(e, n);
 		return;
 	}
 	e->depth++;
-	switch (ether_type) {
+	link_layer_find_typed(&l, ether_type, p, n);
+	p += l.offset;
+	n -= l.offset;
+	switch (l.network) {
 	case ETHER_TYPE_IPV4:
 		ipv4(e, p, n);
 		break;
@@ -726,10 +716,6 @@ network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 		break;
 	case ETHER_TYPE_ETHERNET:
 		frame(e, LINKTYPE_ETHERNET, p, n);
-		break;
-	case ETHER_TYPE_MPLS:
-	case ETHER_TYPE_MPLS_MULTICAST:
-		mpls(e, p, n);
 		break;
 	default:
 		not_known(e, n);

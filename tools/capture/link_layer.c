@@ -8,12 +8,6 @@
 #include "common/reader.h"
 #include "tools/capture/record.h"
 
-/* More link types (tcpdump.org). */
-enum {
-	LINKTYPE_IPV4 = 228,
-	LINKTYPE_IPV6 = 229,
-};
-
 /* Protocols of PPP (IANA). */
 enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057, PPP_MPLS = 0x0281 };
 
@@ -52,16 +46,21 @@ ppp(struct reader *r)
 	return protocol == PPP_IPV6 ? ETHER_TYPE_IPV6 : ETHER_TYPE_NONE;
 }
 
-/* IEEE 802.2 with a header of SNAP (RFC 1042). */
+/* IEEE 802.2: IP has a number of its own; SNAP has an Ethernet type (RFC 1042,
+ * IEEE 802.1H). */
 static uint16_t
-snap(struct reader *r)
+llc(struct reader *r)
 {
-	static const uint8_t header[] = { 0xaa, 0xaa, 3, 0, 0, 0 };
-	const uint8_t *p = reader_take(r, sizeof(header) + 2);
+	const uint8_t *p = reader_take(r, 3);
 
-	if (p == NULL || memcmp(p, header, sizeof(header)) != 0)
+	if (p != NULL && memcmp(p, "\x06\x06\x03", 3) == 0)
+		return ETHER_TYPE_IPV4;
+	if (p == NULL || memcmp(p, "\xaa\xaa\x03", 3) != 0)
 		return ETHER_TYPE_NONE;
-	return link_layer_u16(p + sizeof(header));
+	p = reader_take(r, 5);
+	if (p == NULL || p[0] != 0 || p[1] != 0 || (p[2] != 0 && p[2] != 0xf8))
+		return ETHER_TYPE_NONE;
+	return link_layer_u16(p + 3);
 }
 
 /* IEEE 802.11-2016, 9.2: frame control tells what else is in the header. */
@@ -83,7 +82,7 @@ wireless(struct reader *r, bool *is_piece)
 		if (frame[1] & 0x80) /* HT control */
 			(void)reader_take(r, 4);
 	}
-	return snap(r);
+	return llc(r);
 }
 
 static uint16_t
@@ -112,31 +111,43 @@ mpls(struct reader *r)
 	return by_version(r);
 }
 
+static uint16_t
+vlan(struct link_layer *l, struct reader *r)
+{
+	const uint8_t *tag = reader_take(r, 4);
+
+	if (tag == NULL)
+		return ETHER_TYPE_NONE;
+	if (l->n_vlans < LINK_LAYER_VLANS)
+		l->vlans[l->n_vlans++] = link_layer_u16(tag);
+	return l->ether_type = link_layer_u16(tag + 2);
+}
+
 /* Skip what may follow a link layer with an Ethernet type, up to IP. */
 static uint16_t
 after(struct link_layer *l, uint16_t type, struct reader *r)
 {
-	const uint8_t *tag;
-
 	l->ether_type = type;
-	while (type == ETHER_TYPE_VLAN || type == ETHER_TYPE_SERVICE_VLAN ||
-	       type == ETHER_TYPE_OLD_SERVICE_VLAN) {
-		tag = reader_take(r, 4);
-		if (tag == NULL)
-			return ETHER_TYPE_NONE;
-		if (l->n_vlans < LINK_LAYER_VLANS)
-			l->vlans[l->n_vlans++] = link_layer_u16(tag);
-		l->ether_type = type = link_layer_u16(tag + 2);
-	}
-	switch (type) {
-	case ETHER_TYPE_MPLS:
-	case ETHER_TYPE_MPLS_MULTICAST:
-		return mpls(r);
-	case ETHER_TYPE_PPPOE: /* RFC 2516 */
-		(void)reader_take(r, 6);
-		return ppp(r);
-	default: /* up to 1500 it is a length (IEEE 802.3) */
-		return type != 0 && type <= 1500 ? snap(r) : type;
+	for (;;) {
+		switch (type) {
+		case ETHER_TYPE_VLAN:
+		case ETHER_TYPE_SERVICE_VLAN:
+		case ETHER_TYPE_OLD_SERVICE_VLAN:
+			type = vlan(l, r);
+			break;
+		case ETHER_TYPE_MPLS:
+		case ETHER_TYPE_MPLS_MULTICAST:
+			return mpls(r);
+		case ETHER_TYPE_PPPOE: /* RFC 2516 */
+			(void)reader_take(r, 6);
+			type = ppp(r);
+			break;
+		default: /* up to 1500 it is a length (IEEE 802.3) */
+			if (type == ETHER_TYPE_NONE || type > 1500)
+				return type;
+			type = llc(r);
+			break;
+		}
 	}
 }
 
@@ -182,6 +193,15 @@ find(struct link_layer *l, uint16_t link_type, struct reader *r)
 	}
 }
 
+static void
+set_network(struct link_layer *l, uint16_t network, const struct reader *r,
+    const uint8_t *p)
+{
+	l->network = r->bad ? ETHER_TYPE_NONE : network;
+	l->offset = (uint32_t)(r->p - p);
+	assert(r->p <= r->end);
+}
+
 void
 link_layer_find(
     struct link_layer *l, uint16_t link_type, const uint8_t *p, uint32_t n)
@@ -189,11 +209,17 @@ link_layer_find(
 	struct reader r = reader_over(p, n);
 
 	*l = (struct link_layer){ 0 };
-	l->network = find(l, link_type, &r);
-	l->offset = (uint32_t)(r.p - p);
-	assert(l->offset <= n);
-	if (r.bad)
-		l->network = ETHER_TYPE_NONE;
+	set_network(l, find(l, link_type, &r), &r, p);
+}
+
+void
+link_layer_find_typed(
+    struct link_layer *l, uint16_t ether_type, const uint8_t *p, uint32_t n)
+{
+	struct reader r = reader_over(p, n);
+
+	*l = (struct link_layer){ 0 };
+	set_network(l, after(l, ether_type, &r), &r, p);
 }
 
 bool

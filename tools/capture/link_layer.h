@@ -75,6 +75,9 @@ struct link_layer {
  * IEEE 802.11 only data frames are skipped that are not encrypted. */
 void link_layer_find(
     struct link_layer *l, uint16_t link_type, const uint8_t *p, uint32_t n);
+/* The same from what follows an Ethernet type, as in GRE or Geneve. */
+void link_layer_find_typed(
+    struct link_layer *l, uint16_t ether_type, const uint8_t *p, uint32_t n);
 /* False: link_layer_find() finds nothing in any packet of this link type. */
 bool link_layer_is_known(uint16_t link_type);
 
