@@ -28,15 +28,19 @@ put(const void *p, size_t n)
 }
 
 static void
-one(struct anon *a, uint16_t link_type, uint32_t n, enum anon_checksums sums)
+one(struct anon *a, uint16_t link_type, struct packet_header *h,
+    enum anon_checksums sums)
 {
 	static uint8_t raw[RECORD_LEN_MAX];
+	const uint32_t n = h->cap_len;
 	struct bytes packet;
 
 	if (n > sizeof(raw) || fread(raw, 1, n, stdin) != n)
 		errx(1, "packet is cut off");
 	packet = bytes_copy(raw, n);
-	(void)!anon_packet(a, link_type, packet.p, n, sums);
+	if (!anon_packet(a, link_type, packet.p, n, sums))
+		h->wire_len = 0; /* not to be passed on */
+	put(h, sizeof(*h));
 	put(packet.p, n);
 	free(packet.p);
 }
@@ -61,10 +65,8 @@ main(int argc, char **argv)
 	if (fread(&file, sizeof(file), 1, stdin) != 1)
 		errx(1, "no header");
 	put(&file, sizeof(file));
-	while (fread(&packet, sizeof(packet), 1, stdin) == 1) {
-		put(&packet, sizeof(packet));
-		one(a, (uint16_t)file.link_type, packet.cap_len, sums);
-	}
+	while (fread(&packet, sizeof(packet), 1, stdin) == 1)
+		one(a, (uint16_t)file.link_type, &packet, sums);
 	anon_destroy(a);
 	return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -36,7 +36,7 @@ void anon_ipv4(struct anon *a, uint8_t address[4]);
 void anon_ipv6(struct anon *a, uint8_t address[16]);
 
 /* How to treat checksums that no longer match: those of IPv4's header, TCP,
- * UDP, UDP-Lite, DCCP, ICMP, ICMPv6 and GRE. */
+ * UDP, UDP-Lite, DCCP, ICMP, ICMPv6, GRE and PIM. */
 enum anon_checksums {
 	/* Adjust them by the difference (RFC 1624): a right one stays right, a
 	 * wrong one wrong. One that the sender's network card was to fill in
@@ -57,7 +57,8 @@ enum anon_checksums {
  * - ICMP redirects and router advertisements; ICMPv6 neighbour discovery (with
  *   prefixes, DNS servers and quotes in its options) and multicast listeners;
  * - packets that ICMP errors quote, and those inside tunnels: IP, GRE, MPLS,
- *   VXLAN, Geneve, MPLS over UDP; up to ANON_DEPTH deep.
+ *   VXLAN, Geneve, MPLS over UDP, PIM Register over IPv4; up to ANON_DEPTH
+ *   deep.
  * MAC addresses stay, as do payloads of TCP, UDP, SCTP and their like, which
  * may say anything, and all fragments except the first.
  *

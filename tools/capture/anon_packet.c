@@ -425,6 +425,29 @@ sctp(struct edit *e, const uint8_t *p, uint32_t n)
 	}
 }
 
+/* RFC 7761, 4.9: a packet is behind the flags of Register; other messages have
+ * addresses of many forms. The checksum covers 8 bytes, or all of old senders.
+ */
+static void
+pim(struct edit *e, uint8_t *p, uint32_t n)
+{
+	enum { LEN = 8, REGISTER = 0x21 };
+	uint16_t was;
+	bool covers_all;
+
+	if (n < LEN || p[0] != REGISTER) {
+		not_known(e, n);
+		return;
+	}
+	covers_all = sum_of(p, LEN) != 0xffff;
+	was = sum_of(p + LEN, n - LEN);
+	if (n > LEN)
+		network(e, p[LEN] >> 4 == 6 ? ETHER_TYPE_IPV6 : ETHER_TYPE_IPV4,
+		    p + LEN, n - LEN);
+	checksum(e, p, n, 2,
+	    covers_all ? sum_difference(was, sum_of(p + LEN, n - LEN)) : 0);
+}
+
 static void
 transport(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n,
     struct pseudo pseudo)
@@ -530,7 +553,11 @@ ipv4_transport(
 		p += len;
 		n -= len;
 	}
-	transport(e, protocol, p, n, d);
+	/* IPv6's checksum does not tell what it covers. */
+	if (protocol == PROTOCOL_PIM)
+		pim(e, p, n);
+	else
+		transport(e, protocol, p, n, d);
 }
 
 /* RFC 791. A header that claims to be too short is treated as one without
