@@ -256,8 +256,8 @@ def shim(r, type, data):
 
 def tunnel(m, r, type, data):
     """A tunnel over IP for what has an Ethernet type: the same."""
-    how = r.choice("gre vxlan geneve".split() +
-                   ["ip", "mpls", "pim"] * (type in IP))
+    how = r.choice("gre vxlan geneve gpe gre_udp".split() +
+                   ["ip", "mpls", "pim", "gtp", "gtp_more"] * (type in IP))
     outer = 0x800 if how == "pim" else r.choice(list(IP))
     src, dst = (A, C) if outer == 0x800 else (A6, C6)
     named = struct.pack(">H", type)
@@ -270,6 +270,18 @@ def tunnel(m, r, type, data):
                              ethernet(type, data))
     elif how == "geneve":
         protocol, data = udp(6081, b"\1\0" + named + b"\0" * 8 + data)
+    elif how == "gpe":
+        protocol, data = udp(4790, b"\x0c\0\0\3\0\0\7\0" +
+                             ethernet(type, data))
+    elif how == "gre_udp":
+        protocol, data = udp(4754, b"\x10\0" + named + b"\0\0\0\1" + data)
+    elif how == "gtp":
+        protocol, data = udp(2152, struct.pack(
+            ">BBHI", 0x30, 255, len(data), 1) + data)
+    elif how == "gtp_more":
+        protocol, data = udp(2152, struct.pack(
+            ">BBHI", 0x36, 255, 16 + len(data), 1) +
+            b"\0\5\0\x85\1\0\x09\x84\2more..\0" + data)
     elif how == "mpls":
         protocol, data = udp(6635, b"\0\1\1\x40" + data)
     elif how == "pim": # who is wrong about 8 bytes seems to be right about all

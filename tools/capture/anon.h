@@ -56,9 +56,9 @@ enum anon_checksums {
  * - ARP: the protocol addresses of IPv4;
  * - ICMP redirects and router advertisements; ICMPv6 neighbour discovery (with
  *   prefixes, DNS servers and quotes in its options) and multicast listeners;
- * - packets that ICMP errors quote, and those inside tunnels: IP, GRE, MPLS,
- *   VXLAN, Geneve, MPLS over UDP, PIM Register over IPv4; up to ANON_DEPTH
- *   deep.
+ * - packets that ICMP errors quote, and those inside tunnels
+ *   (tools/capture/tunnel.h) and MPLS; up to ANON_DEPTH deep. Not in PIM over
+ *   IPv6, whose checksum does not tell what it covers.
  * MAC addresses stay, as do payloads of TCP, UDP, SCTP and their like, which
  * may say anything, and all fragments except the first.
  *

@@ -5,6 +5,7 @@
 #include "tools/capture/anon.h"
 #include "tools/capture/link_layer.h"
 #include "tools/capture/record.h"
+#include "tools/capture/tunnel.h"
 
 enum { IPV4_LEN = 20, IPV6_LEN = 40 };
 
@@ -304,50 +305,20 @@ icmpv6(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 	checksum(e, p, n, 2, difference);
 }
 
-/* Ports of packets within UDP (IANA). */
-enum {
-	PORT_L2TP = 1701,
-	PORT_GTP = 2152,
-	PORT_TEREDO = 3544,
-	PORT_GRE = 4754,
-	PORT_VXLAN = 4789,
-	PORT_VXLAN_GPE = 4790,
-	PORT_GENEVE = 6081,
-	PORT_MPLS = 6635,
-	PORT_OLD_VXLAN = 8472, /* Linux */
-};
+/* The packet within the packet of PROTOCOL, whose header begins at P. */
+static void
+within(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n)
+{
+	struct tunnel t;
+
+	tunnel_find(&t, protocol, p, n);
+	if (t.type == TUNNEL_UNKNOWN)
+		not_known(e, n);
+	else if (t.type != TUNNEL_NONE && t.offset < n)
+		network(e, t.ether_type, p + t.offset, n - t.offset);
+}
 
 enum { UDP_LEN = 8 };
-
-/* The packet within a datagram to PORT, of which N bytes follow its header. */
-static void
-within_udp(struct edit *e, uint16_t port, uint8_t *p, uint32_t n)
-{
-	switch (port) {
-	case PORT_VXLAN: /* RFC 7348 */
-	case PORT_OLD_VXLAN:
-		if (n > 8)
-			network(e, ETHER_TYPE_ETHERNET, p + 8, n - 8);
-		break;
-	case PORT_GENEVE: /* RFC 8926 */
-		if (n > 8 && n > 8 + (p[0] & 63) * 4u)
-			network(e, link_layer_u16(p + 2),
-			    p + 8 + (p[0] & 63) * 4u, n - 8 - (p[0] & 63) * 4u);
-		break;
-	case PORT_MPLS: /* RFC 7510 */
-		network(e, ETHER_TYPE_MPLS, p, n);
-		break;
-	case PORT_L2TP:
-	case PORT_GTP:
-	case PORT_TEREDO:
-	case PORT_GRE:
-	case PORT_VXLAN_GPE:
-		not_known(e, n);
-		break;
-	default:
-		break;
-	}
-}
 
 /* A checksum of 0 means that there is none (RFC 768). */
 static void
@@ -358,7 +329,7 @@ udp(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 	if (n > UDP_LEN) {
 		const uint16_t was = sum_of(p + UDP_LEN, n - UDP_LEN);
 
-		within_udp(e, link_layer_u16(p + 2), p + UDP_LEN, n - UDP_LEN);
+		within(e, PROTOCOL_UDP, p, n);
 		difference = sum_add(difference,
 		    sum_difference(was, sum_of(p + UDP_LEN, n - UDP_LEN)));
 	}
@@ -371,28 +342,18 @@ udp(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 		p[off] = p[off + 1] = 0xff;
 }
 
-/* RFC 2784, RFC 2890; the checksum covers everything that follows. */
+/* A checksum, if there is one, covers everything that follows. */
 static void
 gre(struct edit *e, uint8_t *p, uint32_t n)
 {
-	uint32_t off = 4;
-	uint16_t was;
+	enum { OFFSET = 8 }; /* after it */
+	const bool has_checksum = n > OFFSET && p[0] & 0x80;
+	const uint16_t was = has_checksum ? sum_of(p + OFFSET, n - OFFSET) : 0;
 
-	/* version 0, without routes (RFC 1701) */
-	if (n < 4 || p[0] & 0x40 || p[1] & 7) {
-		not_known(e, n);
-		return;
-	}
-	off += p[0] & 0x80 ? 4 : 0; /* checksum */
-	off += p[0] & 0x20 ? 4 : 0; /* key */
-	off += p[0] & 0x10 ? 4 : 0; /* number */
-	if (n <= off)
-		return;
-	was = sum_of(p + off, n - off);
-	network(e, link_layer_u16(p + 2), p + off, n - off);
-	if (p[0] & 0x80)
-		checksum(
-		    e, p, n, 4, sum_difference(was, sum_of(p + off, n - off)));
+	within(e, PROTOCOL_GRE, p, n);
+	if (has_checksum)
+		checksum(e, p, n, 4,
+		    sum_difference(was, sum_of(p + OFFSET, n - OFFSET)));
 }
 
 /* RFC 9260: addresses are in the chunks that begin an association, and in
@@ -425,25 +386,15 @@ sctp(struct edit *e, const uint8_t *p, uint32_t n)
 	}
 }
 
-/* RFC 7761, 4.9: a packet is behind the flags of Register; other messages have
- * addresses of many forms. The checksum covers 8 bytes, or all of old senders.
- */
+/* RFC 7761, 4.9: the checksum covers 8 bytes, or all of old senders. */
 static void
 pim(struct edit *e, uint8_t *p, uint32_t n)
 {
-	enum { LEN = 8, REGISTER = 0x21 };
-	uint16_t was;
-	bool covers_all;
+	enum { LEN = 8 };
+	const bool covers_all = n > LEN && sum_of(p, LEN) != 0xffff;
+	const uint16_t was = covers_all ? sum_of(p + LEN, n - LEN) : 0;
 
-	if (n < LEN || p[0] != REGISTER) {
-		not_known(e, n);
-		return;
-	}
-	covers_all = sum_of(p, LEN) != 0xffff;
-	was = sum_of(p + LEN, n - LEN);
-	if (n > LEN)
-		network(e, p[LEN] >> 4 == 6 ? ETHER_TYPE_IPV6 : ETHER_TYPE_IPV4,
-		    p + LEN, n - LEN);
+	within(e, PROTOCOL_PIM, p, n);
 	checksum(e, p, n, 2,
 	    covers_all ? sum_difference(was, sum_of(p + LEN, n - LEN)) : 0);
 }
@@ -472,10 +423,8 @@ transport(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n,
 		icmpv6(e, p, n, difference);
 		break;
 	case PROTOCOL_IPV4:
-		network(e, ETHER_TYPE_IPV4, p, n);
-		break;
 	case PROTOCOL_IPV6:
-		network(e, ETHER_TYPE_IPV6, p, n);
+		within(e, protocol, p, n);
 		break;
 	case PROTOCOL_GRE:
 		gre(e, p, n);

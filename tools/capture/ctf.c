@@ -84,6 +84,14 @@ put_network(uint8_t *out, const struct headers *h)
 	    out, h->transport, transport_lens[h->transport_type]);
 }
 
+static uint8_t *
+put_inner(uint8_t *out, enum tunnel_type tunnel, const struct headers *inner)
+{
+	out = little_u8(out, (uint8_t)tunnel);
+	out = little_u8(out, (uint8_t)inner->network_type);
+	return put_network(out, inner);
+}
+
 static size_t
 encode_summary(uint8_t *out, const struct record *r, const struct headers *h)
 {
@@ -103,16 +111,28 @@ event_encode(uint8_t *out, const struct record *r, const struct headers *h,
 	static const enum event_id ids[] = { [NETWORK_UNKNOWN] = EVENT_PACKET,
 		[NETWORK_IPV4] = EVENT_IPV4,
 		[NETWORK_IPV6] = EVENT_IPV6 };
+	static const enum event_id tunnel_ids[] = {
+		[NETWORK_IPV4] = EVENT_IPV4_TUNNEL,
+		[NETWORK_IPV6] = EVENT_IPV6_TUNNEL
+	};
+	enum tunnel_type tunnel = TUNNEL_NONE;
+	enum event_id id = EVENT_PACKET;
 	const uint8_t *start = out;
+	struct headers inner;
 
 	if (payload == PAYLOAD_SUMMARY)
 		return encode_summary(out, r, h);
-	out = put_header(out,
-	    payload == PAYLOAD_NONE ? EVENT_PACKET : ids[h->network_type],
-	    r->ns);
+	if (payload != PAYLOAD_NONE) {
+		tunnel = headers_find_inner(&inner, h);
+		id = tunnel == TUNNEL_NONE ? ids[h->network_type]
+					   : tunnel_ids[h->network_type];
+	}
+	out = put_header(out, id, r->ns);
 	assert(r->kind == RECORD_PACKET);
 	if (payload != PAYLOAD_NONE)
 		out = put_network(out, h);
+	if (tunnel != TUNNEL_NONE)
+		out = put_inner(out, tunnel, &inner);
 	out = little_u16(out, r->link_type);
 	out = little_u8(out, r->direction);
 	out = little_u32(out, r->wire_len);
@@ -145,18 +165,30 @@ event_encode_stats(uint8_t *out, const struct record *r)
 
 /* Take what put_network() made. */
 static void
-skip_network(struct reader *r, unsigned id)
+skip_network(struct reader *r, enum network_type network)
 {
 	uint8_t type;
 
-	if (id == EVENT_PACKET)
+	if (network == NETWORK_UNKNOWN)
 		return;
-	(void)reader_take(
-	    r, network_lens[id == EVENT_IPV4 ? NETWORK_IPV4 : NETWORK_IPV6]);
+	(void)reader_take(r, network_lens[network]);
 	type = reader_u8(r);
 	r->bad |= type >= ARRAY_LEN(transport_lens);
 	if (!r->bad)
 		(void)reader_take(r, transport_lens[type]);
+}
+
+/* Take what put_inner() made. */
+static void
+skip_inner(struct reader *r)
+{
+	uint8_t network;
+
+	(void)reader_u8(r);
+	network = reader_u8(r);
+	r->bad |= network >= ARRAY_LEN(network_lens);
+	if (!r->bad)
+		skip_network(r, network);
 }
 
 /* Take what put_link() made. */
@@ -172,6 +204,12 @@ skip_link(struct reader *r)
 enum status
 event_decode(struct reader *r, struct record *out, const uint8_t **bytes)
 {
+	static const enum network_type networks[EVENT_IDS] = {
+		[EVENT_IPV4] = NETWORK_IPV4,
+		[EVENT_IPV4_TUNNEL] = NETWORK_IPV4,
+		[EVENT_IPV6] = NETWORK_IPV6,
+		[EVENT_IPV6_TUNNEL] = NETWORK_IPV6
+	};
 	const unsigned id = little_take_u16(r);
 
 	*out = (struct record){ .ns = little_take_u64(r) };
@@ -181,10 +219,12 @@ event_decode(struct reader *r, struct record *out, const uint8_t **bytes)
 		(void)reader_take(r, sizeof(struct record_stats));
 		return reader_done(r);
 	}
-	if (id > EVENT_STATS)
+	if (id >= EVENT_IDS)
 		return E_MALFORMED;
 	out->kind = RECORD_PACKET;
-	skip_network(r, id);
+	skip_network(r, networks[id]);
+	if (id == EVENT_IPV4_TUNNEL || id == EVENT_IPV6_TUNNEL)
+		skip_inner(r);
 	out->link_type = little_take_u16(r);
 	out->direction = reader_u8(r);
 	out->wire_len = little_take_u32(r);
@@ -236,6 +276,11 @@ static const char wire_types[] =
     "	_destination = 60, _ospf = 89, _sctp = 132\n"
     "};\n"
     "enum link_header_type : uint8_t { _unknown = 0, _ethernet = 1 };\n"
+    "enum network_header_type : uint8_t { _ipv4 = 1, _ipv6 = 2 };\n"
+    "enum tunnel : uint8_t {\n"
+    "	_ip = 2, _gre = 3, _vxlan = 4, _geneve = 5, _mpls = 6, _gtp = 7,\n"
+    "	_pim = 8\n"
+    "};\n"
     "enum transport_header_type : uint8_t {\n"
     "	_unknown = 0, _tcp = 1, _udp = 2, _icmp = 3, _icmpv6 = 4\n"
     "};\n"
@@ -349,15 +394,31 @@ static const char link_fields[] =
     "				hex16_t _ether_type;\n"
     "			} _ethernet;\n"
     "		} _link_header;\n";
-static const char transport_fields[] =
-    "		enum transport_header_type _transport_header_type;\n"
-    "		variant <_transport_header_type> {\n"
-    "			struct unknown_header _unknown;\n"
-    "			struct tcp_header _tcp;\n"
-    "			struct udp_header _udp;\n"
-    "			struct icmp_header _icmp;\n"
-    "			struct icmp_header _icmpv6;\n"
-    "		} _transport_header;\n";
+#define TRANSPORT(in)                                                 \
+	in "		enum transport_header_type "                            \
+	   "_transport_header_type;\n" in                             \
+	   "		variant <_transport_header_type> {\n" in      \
+	   "			struct unknown_header _unknown;\n" in \
+	   "			struct tcp_header _tcp;\n" in         \
+	   "			struct udp_header _udp;\n" in         \
+	   "			struct icmp_header _icmp;\n" in       \
+	   "			struct icmp_header _icmpv6;\n" in     \
+	   "		} _transport_header;\n"
+static const char transport_fields[] = TRANSPORT("");
+static const char inner_fields[] =
+    "		enum tunnel _tunnel;\n"
+    "		enum network_header_type _inner_header_type;\n"
+    "		variant <_inner_header_type> {\n"
+    "			struct {\n"
+    "				struct ipv4_header "
+    "_network_header;\n" TRANSPORT(
+	"		") "			} _ipv4;\n"
+			   "			struct {\n"
+			   "				struct ipv6_header "
+			   "_network_header;\n" TRANSPORT(
+			       "		") "			} "
+						   "_ipv6;\n"
+						   "		} _inner;\n";
 static const char payload_fields[] =
     "		uint32_t _payload_length;\n"
     "		hex8_t _payload[_payload_length];\n";
@@ -466,6 +527,8 @@ packet_event(struct buf *out, const char *name, enum event_id id,
 		    out, "		struct %s _network_header;\n", network);
 		tsdl_text(out, transport_fields);
 	}
+	if (id == EVENT_IPV4_TUNNEL || id == EVENT_IPV6_TUNNEL)
+		tsdl_text(out, inner_fields);
 	tsdl_text(
 	    out, payload == PAYLOAD_SUMMARY ? summary_fields : packet_fields);
 	if (has_headers(payload))
@@ -491,6 +554,10 @@ ctf_metadata(struct buf *out, const struct ctf_trace *trace)
 		    out, "net:ipv4", EVENT_IPV4, "ipv4_header", trace->payload);
 		packet_event(
 		    out, "net:ipv6", EVENT_IPV6, "ipv6_header", trace->payload);
+		packet_event(out, "net:ipv4_tunnel", EVENT_IPV4_TUNNEL,
+		    "ipv4_header", trace->payload);
+		packet_event(out, "net:ipv6_tunnel", EVENT_IPV6_TUNNEL,
+		    "ipv6_header", trace->payload);
 	}
 	event_begin(out, "net:stats", EVENT_STATS);
 	tsdl_text(out, stats_fields);

@@ -29,14 +29,22 @@ enum payload {
 };
 
 /* Ids of the event classes. */
-enum event_id { EVENT_PACKET, EVENT_IPV4, EVENT_IPV6, EVENT_STATS };
+enum event_id {
+	EVENT_PACKET,
+	EVENT_IPV4,
+	EVENT_IPV6,
+	EVENT_STATS,
+	EVENT_IPV4_TUNNEL, /* with the headers of the packet within */
+	EVENT_IPV6_TUNNEL,
+	EVENT_IDS
+};
 
 /* Bytes of a packet that PAYLOAD_HEADERS needs: Ethernet, four tags, IPv6 with
- * extension headers, TCP. */
-#define EVENT_HEADERS_LEN 160
+ * extension headers, TCP; or, within UDP, these again without tags. */
+#define EVENT_HEADERS_LEN 192
 
 /* No event of a packet with LEN bytes is larger. */
-#define EVENT_SIZE_MAX(len) (192 + (size_t)(len))
+#define EVENT_SIZE_MAX(len) (256 + (size_t)(len))
 
 /* Encode a packet's record, whose headers are H (unused with PAYLOAD_NONE). OUT
  * has EVENT_SIZE_MAX(r->len) bytes. Returns the size. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/reader.h"
+#include "tools/capture/record.h"
 
 #define IPV4_LEN 20
 #define IPV6_LEN 40
@@ -17,6 +18,8 @@ find_transport(struct headers *h, const uint8_t *p, uint32_t n)
 	enum transport_type type = TRANSPORT_UNKNOWN;
 	uint32_t len = UDP_LEN; /* also that of ICMP */
 
+	h->payload = p;
+	h->payload_len = n;
 	if (h->protocol == PROTOCOL_TCP) {
 		type = TRANSPORT_TCP;
 		len = TCP_LEN;
@@ -126,12 +129,10 @@ find_ipv6(struct headers *h, const uint8_t *p, uint32_t n)
 	skip_extensions(h, &r, p[6]);
 }
 
-void
-headers_find(
-    struct headers *h, uint16_t link_type, const uint8_t *p, uint32_t n)
+/* What begins in the N bytes at P after the link layer. */
+static void
+find_network(struct headers *h, const uint8_t *p, uint32_t n)
 {
-	*h = (struct headers){ 0 };
-	link_layer_find(&h->link, link_type, p, n);
 	p += h->link.offset;
 	n -= h->link.offset;
 	if (h->link.is_piece)
@@ -140,6 +141,38 @@ headers_find(
 		find_ipv4(h, p, n);
 	else if (h->link.network == ETHER_TYPE_IPV6)
 		find_ipv6(h, p, n);
+}
+
+void
+headers_find(
+    struct headers *h, uint16_t link_type, const uint8_t *p, uint32_t n)
+{
+	*h = (struct headers){ 0 };
+	link_layer_find(&h->link, link_type, p, n);
+	find_network(h, p, n);
+}
+
+enum tunnel_type
+headers_find_inner(struct headers *h, const struct headers *outer)
+{
+	const uint8_t *p = outer->payload;
+	uint32_t n = outer->payload_len;
+	struct tunnel t;
+
+	if (p == NULL)
+		return TUNNEL_NONE;
+	tunnel_find(&t, outer->protocol, p, n);
+	if (t.type == TUNNEL_NONE || t.type == TUNNEL_UNKNOWN)
+		return TUNNEL_NONE;
+	p += t.offset;
+	n -= t.offset;
+	*h = (struct headers){ 0 };
+	if (t.ether_type == ETHER_TYPE_ETHERNET)
+		link_layer_find(&h->link, LINKTYPE_ETHERNET, p, n);
+	else
+		link_layer_find_typed(&h->link, t.ether_type, p, n);
+	find_network(h, p, n);
+	return h->network_type == NETWORK_UNKNOWN ? TUNNEL_NONE : t.type;
 }
 
 /* The finalizer of MurmurHash3 (Appleby, public domain): each bit of V changes

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "tools/capture/link_layer.h"
+#include "tools/capture/tunnel.h"
 
 /* Extension headers of IPv6 that are skipped: each kind that RFC 8200
  * recommends once, and the second one of destination options. */
@@ -37,6 +38,10 @@ struct headers {
 	bool is_fragment; /* of a packet that has more of them */
 	uint8_t protocol; /* of the transport, after IPv6's extension headers; 0
 			     if it is not known */
+	const uint8_t *payload;	  /* what PROTOCOL names; NULL: not captured, or
+				     in an earlier fragment */
+	uint32_t payload_len;	  /* captured bytes from it on, as network_len
+				     counts */
 	const uint8_t *transport; /* 20 bytes of TCP (RFC 9293), 8 of UDP (RFC
 				     768) or ICMP (RFC 792, RFC 4443) */
 	uint32_t transport_len;	  /* captured bytes from it on, as network_len
@@ -46,6 +51,11 @@ struct headers {
 /* P has N bytes from the link layer on; LINK_TYPE is an enum linktype. */
 void headers_find(
     struct headers *h, uint16_t link_type, const uint8_t *p, uint32_t n);
+
+/* The headers of the packet within the packet of OUTER; of several in each
+ * other, the outermost. TUNNEL_NONE: there is none with a network header. */
+enum tunnel_type headers_find_inner(
+    struct headers *h, const struct headers *outer);
 
 /*
  * A hash that is equal for both directions of a flow: of addresses, protocol
