@@ -44,7 +44,7 @@ address_is_local(
 	struct sockaddr_vm vm = { .svm_family = AF_VSOCK };
 	const char *path = a->host + strlen(UNIX),
 		   *cid = a->host + strlen(VSOCK);
-	uint64_t number = VMADDR_CID_ANY, port = 0;
+	uint64_t number = (uint32_t)VMADDR_CID_ANY, port = 0;
 
 	*out = (struct sockaddr_storage){ 0 };
 	if (begins(a->host, UNIX)) {
