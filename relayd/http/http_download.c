@@ -33,6 +33,7 @@ struct download {
 static void
 destroy(struct download *d)
 {
+	d->face->http->n_downloads--;
 	stored_info_destroy(d->part);
 	free(d);
 }
@@ -308,6 +309,10 @@ download_serve(struct http_face *f, struct evhttp_request *r, const char *path)
 		    "ends");
 		return;
 	}
+	if (f->http->n_downloads >= DOWNLOADS_MAX) {
+		server_answer_later(r, "too many downloads; try again");
+		return;
+	}
 	d = calloc(1, sizeof(*d));
 	part = stored_info_create();
 	if (d == NULL || part == NULL) {
@@ -316,6 +321,7 @@ download_serve(struct http_face *f, struct evhttp_request *r, const char *path)
 		server_answer_text(r, 503, API_NO_MEMORY);
 		return;
 	}
+	f->http->n_downloads++;
 	part->kind = STORED_READ;
 	part->ino = ino;
 	part->born = born;

@@ -35,6 +35,10 @@
  * megabytes, and takes a thread a millisecond. */
 #define QUESTIONS_ASKED_MAX 2
 #define QUESTIONS_WAITING_MAX 100
+/* Downloads at a time. Each has a list of the files of its trace in memory
+ * (ARCHIVE_FILES_MAX); a trace is read at the speed of the disk, however many
+ * read it. */
+#define DOWNLOADS_MAX 4
 /* The threads that are asked: those of struct threads, and the retention
  * thread. */
 #define QUESTION_RETENTION THREADS_MAX
@@ -91,6 +95,7 @@ struct http {
 	/* It has not answered in time, and is not asked until it has. */
 	bool is_late[QUESTION_THREADS];
 	struct loop *retention; /* NULL: none, or draining */
+	unsigned n_downloads;
 	bool awaits_summary;
 };
 

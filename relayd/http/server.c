@@ -103,7 +103,7 @@ struct server {
 	struct evconnlistener *listener;
 	struct event *check;
 	struct list clients; /* struct http_client, oldest first */
-	unsigned n_clients, n_listeners, n_parts;
+	unsigned n_clients, n_listeners;
 	struct account unsent; /* bytes, of all clients */
 	bool is_full;	       /* the listener is disabled */
 	uint64_t last_log;
@@ -387,6 +387,13 @@ server_answer_text(struct evhttp_request *r, int code, const char *text)
 }
 
 void
+server_answer_later(struct evhttp_request *r, const char *text)
+{
+	header(r, "Retry-After", "10");
+	server_answer_text(r, 503, text);
+}
+
+void
 server_refuse_method(struct evhttp_request *r, const char *allowed)
 {
 	char text[64];
@@ -457,8 +464,6 @@ end_stream(struct http_client *c)
 	c->stream = NULL;
 	if (c->parts.type == NULL)
 		c->server->n_listeners--;
-	else
-		c->server->n_parts--;
 }
 
 static void
@@ -489,13 +494,6 @@ begin_stream(
 }
 
 static void
-refuse_stream(struct evhttp_request *r, const char *text)
-{
-	header(r, "Retry-After", "10");
-	server_answer_text(r, 503, text);
-}
-
-static void
 on_sent(struct evhttp_connection *evcon, void *arg)
 {
 	struct http_client *c = arg;
@@ -523,7 +521,8 @@ server_begin_events(
 
 	if (c == NULL || s->n_listeners >= SERVER_LISTENERS_MAX ||
 	    s->n_listeners >= s->config.max_clients / 2) {
-		refuse_stream(r, "too many clients follow events; try again");
+		server_answer_later(
+		    r, "too many clients follow events; try again");
 		return;
 	}
 	s->n_listeners++;
@@ -554,8 +553,8 @@ server_begin_parts(struct server *s, struct evhttp_request *r, int code,
 {
 	struct http_client *c = client_of(s, r);
 
-	if (c == NULL || s->n_parts >= SERVER_PARTS_MAX) {
-		refuse_stream(r, "too many downloads; try again");
+	if (c == NULL) {
+		server_answer_later(r, "the client has left");
 		return false;
 	}
 	if (p->size != SERVER_SIZE_UNKNOWN)
@@ -565,7 +564,6 @@ server_begin_parts(struct server *s, struct evhttp_request *r, int code,
 		evhttp_send_reply(r, code, NULL, NULL);
 		return false;
 	}
-	s->n_parts++;
 	c->parts = *p;
 	begin_stream(c, r, code, p->type);
 	return true;

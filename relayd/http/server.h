@@ -19,9 +19,6 @@
 #define SERVER_CLIENTS_MAX 64
 /* Of these, at most so many may follow events. */
 #define SERVER_LISTENERS_MAX 32
-/* And so many may get answers in parts: a trace is read at the speed of the
- * disk, however many read it. */
-#define SERVER_PARTS_MAX 4
 /* From the connection to the last byte of the answer. */
 #define SERVER_REQUEST_NS (10 * NS_PER_S)
 #define SERVER_HEADERS_MAX 8192
@@ -59,6 +56,9 @@ void server_answer(struct evhttp_request *r, int code, const char *type,
     const void *body, size_t n);
 void server_answer_text(struct evhttp_request *r, int code, const char *text);
 
+/* 503, to be tried again in 10 s. */
+void server_answer_later(struct evhttp_request *r, const char *text);
+
 /* 405; ALLOWED is "GET, HEAD" or "POST". */
 void server_refuse_method(struct evhttp_request *r, const char *allowed);
 
@@ -85,8 +85,8 @@ struct server_parts {
 };
 #define SERVER_SIZE_UNKNOWN UINT64_MAX
 
-/* Begin to answer R with CODE. False: R was answered, as too many answers in
- * parts are being sent, the client has left, or it only asked for the head. */
+/* Begin to answer R with CODE. False: R was answered, as the client has left,
+ * or only asked for the head. */
 bool server_begin_parts(struct server *s, struct evhttp_request *r, int code,
     const struct server_parts *p) MUST_CHECK;
 /* N is not 0. */
