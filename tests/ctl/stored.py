@@ -245,10 +245,11 @@ def get():
         check("/nowhere" in err and "No such file" in err, err)
         _, err = run(url, "get", "s7", status=1)
         check("no stored trace" in err, err)
-        relay.Session(daemon, "open")
+        is_open = relay.Session(daemon, "open")
         looking.wait_until("noted", lambda: len(retention.stored(daemon)) == 2)
         _, err = run(url, "get", "open", str(where), status=1)
         check("still being recorded" in err, err)
+        is_open.leave()
         retention.set_limits(daemon, http_download="off")
         looking.wait_until("off", lambda: "downloads are off" in run(
             url, "get", "s0", str(where), status=1)[1])
