@@ -285,10 +285,15 @@ def without_an_output():
             process = subprocess.Popen(
                 [program.PROGRAM, "-i", "lo", "--flush", "100ms", "udp", "port",
                  "7777"], stderr=said, stdout=said, env=program.environment())
+            # It reads packets before it has said so.
+            until = time.monotonic() + program.TIMEOUT
+            command = None
+            while command is None:
+                told = pathlib.Path(top, "said").read_text(encoding="utf-8")
+                command = re.search(r"watch it: (babeltrace2 \S+)\n", told)
+                check(time.monotonic() < until, told)
+                time.sleep(0.05)
             program.wait_for_rest(process)
-            told = pathlib.Path(top, "said").read_text(encoding="utf-8")
-            command = re.search(r"watch it: (babeltrace2 \S+)\n", told)
-            check(command is not None, told)
             viewer = subprocess.Popen(command[1].split(), text=True,
                                       stdout=subprocess.PIPE)
             time.sleep(1)
