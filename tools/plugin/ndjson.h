@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sink.tracepulse.ndjson: its methods, as babeltrace2 calls them. */
+/* sink.tracepulse.ndjson: its parameters. The rest is in sink.h, records.h. */
 #ifndef TOOLS_PLUGIN_NDJSON_H
 #define TOOLS_PLUGIN_NDJSON_H
 
@@ -9,10 +9,5 @@ bt_component_class_initialize_method_status ndjson_initialize(
     bt_self_component_sink *self,
     bt_self_component_sink_configuration *configuration, const bt_value *params,
     void *data);
-void ndjson_finalize(bt_self_component_sink *self);
-bt_component_class_sink_graph_is_configured_method_status ndjson_configured(
-    bt_self_component_sink *self);
-bt_component_class_sink_consume_method_status ndjson_consume(
-    bt_self_component_sink *self);
 
 #endif

@@ -17,6 +17,7 @@ struct plan;
 
 /* What the user chose. Borrowed by plans. */
 struct plan_config {
+	const bt_value *names;	/* patterns of events; NULL: all */
 	const bt_value *fields; /* patterns of names; NULL: all */
 	bool flat;		/* members of structures stand beside others */
 	bool big_as_string;	/* integers of more than 53 bits are strings */
