@@ -20,11 +20,11 @@ PACKAGES_FTRACE="libzstd-dev trace-cmd"
 # shellcheck disable=SC2034
 # For the plug-in of babeltrace2.
 # shellcheck disable=SC2034
-PACKAGES_PLUGIN="libbabeltrace2-dev"
+PACKAGES_PLUGIN="libbabeltrace2-dev libprotobuf-c-dev protobuf-c-compiler"
 # shellcheck disable=SC2034
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
 	nftables openssh-client prometheus stunnel4 $PACKAGES_CAPTURE
-	libtrace-tools systemd tcpdump tshark zsh jq python3-bt2
+	libtrace-tools systemd tcpdump tshark zsh jq python3-bt2 protobuf-compiler
 	$PACKAGES_FTRACE $PACKAGES_PLUGIN"
 
 # What the tests of the status page need: programs, which need not be Debian's,

@@ -132,6 +132,7 @@ def check(known, path, text):
 def check_files(base, text):
     """(line, message) for each file below BASE that is named, and not there."""
     for match in SOURCE.finditer(text):
-        if not os.path.exists(os.path.join(base, match.group(0))):
+        made_from = re.sub(r"\.pb-c\.[ch]$", ".proto", match.group(0))
+        if not os.path.exists(os.path.join(base, made_from)):
             yield text.count("\n", 0, match.start()) + 1, \
                 "no file %s" % match.group(0)

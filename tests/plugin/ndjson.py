@@ -3,16 +3,13 @@
 """sink.tracepulse.ndjson: every record equals what babeltrace2's bindings for
 Python say of the message."""
 import codecs
-import contextlib
 import datetime
 import json
 import math
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 try:
@@ -25,51 +22,15 @@ except ImportError:  # another python3 than Debian's may come first in PATH
     os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
 
 SOURCES = os.environ.get("srcdir", ".")
-for folder in ("replay", "capture", "ftrace"):
-    sys.path.insert(0, os.path.join(SOURCES, "tests", folder))
+sys.path.insert(0, os.path.join(SOURCES, "tests/replay"))
 import ctf_trace  # noqa: E402
-import packets  # noqa: E402
+from plugin import babeltrace2, captured, converted, directory  # noqa: E402
 from relay import check, equal, run  # noqa: E402
 
-PLUGIN = pathlib.Path("babeltrace-plugin-tracepulse.so").absolute()
-VECTOR = pathlib.Path(SOURCES, "tests/vectors/tracecmd/tracecmd-v6-tcp-result.bin")
 LEVELS = {value: name.lower() for name, value in vars(
     bt2.EventClassLogLevel).items() if name.isupper()}
 HEX = bt2.IntegerDisplayBase.HEXADECIMAL
 codecs.register_error("each", lambda e: ("\ufffd" * (e.end - e.start), e.end))
-
-
-def environment():
-    """The run-time library of a sanitizer must be there before the program."""
-    ours = {**os.environ, "LC_ALL": "C", "TZ": "UTC",
-            "ASAN_OPTIONS": "detect_leaks=0"}
-    if b"__asan_init" in PLUGIN.read_bytes():
-        linked = subprocess.run(["ldd", PLUGIN], stdout=subprocess.PIPE,
-                                text=True, check=True).stdout
-        ask = ["gcc", "-print-file-name=libasan.so"] if "libasan" in linked \
-            else ["clang", "-print-file-name=libclang_rt.asan-x86_64.so"]
-        ours["LD_PRELOAD"] = subprocess.run(
-            ask, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    return ours
-
-
-@contextlib.contextmanager
-def directory():
-    top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-plugin-"))
-    try:
-        yield top
-    finally:
-        shutil.rmtree(top)
-
-
-def babeltrace2(*traces, params="", sink="ndjson", **more):
-    """The finished process."""
-    options = ["-p", params] if params else []
-    more.setdefault("stdout", subprocess.PIPE)
-    return subprocess.run(
-        ["babeltrace2", "--plugin-path", PLUGIN.parent, *traces, "-c",
-         "sink.tracepulse." + sink, *options], stderr=subprocess.PIPE,
-        env=environment(), check=False, timeout=300, **more)
 
 
 def records(*traces, params=""):
@@ -231,23 +192,14 @@ def a_trace_without_a_clock_has_no_time():
 
 def kernel_traces():
     with directory() as top:
-        (top / "t.dat").write_bytes(VECTOR.read_bytes())
-        subprocess.run([os.path.abspath("tracepulse-ftrace"), "convert",
-                        top / "t.dat", top / "out"], check=True)
-        check(len(is_same(top / "out")) > 100, "few events")
+        check(len(is_same(converted(top))) > 100, "few events")
 
 
 def captured_packets():
-    program = os.path.abspath("tracepulse-capture")
-    if not os.path.exists(program):
-        print("SKIP: tracepulse-capture is not built")
-        return
     with directory() as top:
-        packets.write(str(top / "p.pcap"), packets.some(500, 3))
-        subprocess.run([program, "-r", top / "p.pcap", "--output",
-                        top / "out"], check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-        check(len(is_same(top / "out")) >= 500, "few packets")
+        trace = captured(top, 500)
+        if trace is not None:
+            check(len(is_same(trace)) >= 500, "few packets")
 
 
 def names_and_fields_choose():

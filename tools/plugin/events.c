@@ -176,8 +176,8 @@ packet_begins(struct events *e, const bt_packet *packet)
 }
 
 static struct events_kind *
-kind_create(
-    struct events *e, const bt_stream *stream, const bt_event_class *class)
+kind_create(struct events *e, const bt_stream *stream,
+    const bt_event_class *class, struct text *out)
 {
 	struct events_kind **bucket = bucket_of(e, stream, class);
 	struct events_kind *kind = calloc(1, e->ops->kind_size);
@@ -186,7 +186,7 @@ kind_create(
 		return NULL;
 	kind->class = class;
 	kind->stream = *stream_find(e, stream);
-	if (!e->ops->kind_begins(e->format, kind)) {
+	if (!e->ops->kind_begins(e->format, kind, out)) {
 		kind_destroy(e, kind);
 		return NULL;
 	}
@@ -198,7 +198,7 @@ kind_create(
 }
 
 static struct events_kind *
-kind_of(struct events *e, const bt_event *event)
+kind_of(struct events *e, const bt_event *event, struct text *out)
 {
 	const bt_stream *stream = bt_event_borrow_stream_const(event);
 	const bt_event_class *class = bt_event_borrow_class_const(event);
@@ -207,14 +207,14 @@ kind_of(struct events *e, const bt_event *event)
 	while (kind != NULL &&
 	       (kind->class != class || kind->stream->stream != stream))
 		kind = kind->next;
-	return kind != NULL ? kind : kind_create(e, stream, class);
+	return kind != NULL ? kind : kind_create(e, stream, class, out);
 }
 
 static bool
 take_event(struct events *e, const bt_message *message, struct text *out)
 {
 	const bt_event *event = bt_message_event_borrow_event_const(message);
-	struct events_kind *kind = kind_of(e, event);
+	struct events_kind *kind = kind_of(e, event, out);
 	const bt_clock_snapshot *time = NULL;
 
 	if (kind == NULL)

@@ -46,7 +46,8 @@ struct events_format {
 	void (*stream_ends)(struct events_stream *stream);
 	bool (*packet_begins)(
 	    struct events_stream *stream, const bt_packet *packet);
-	bool (*kind_begins)(void *format, struct events_kind *kind);
+	bool (*kind_begins)(
+	    void *format, struct events_kind *kind, struct text *out);
 	void (*kind_ends)(struct events_kind *kind);
 	/* TIME is NULL if the stream has no clock. */
 	bool (*event)(void *format, struct events_kind *kind,

@@ -6,38 +6,8 @@
 
 #include "tools/plugin/plan.h"
 
-enum kind {
-	KIND_BOOL,
-	KIND_BITS,
-	KIND_UNSIGNED,
-	KIND_SIGNED,
-	KIND_ENUM_UNSIGNED,
-	KIND_ENUM_SIGNED,
-	KIND_SINGLE,
-	KIND_DOUBLE,
-	KIND_STRING,
-	KIND_BLOB,
-	KIND_ARRAY,
-	KIND_STRUCTURE,
-	KIND_OPTION,
-	KIND_VARIANT,
-};
-
 enum {
 	EXACT_BITS = 53, /* of an integer that a double holds exactly */
-};
-
-/* A value; a structure, an array, an option and a variant have parts. */
-struct plan {
-	enum kind kind;
-	bool big;	/* an integer to print as a string */
-	bool beside;	/* a structure whose members stand beside others */
-	bool label_too; /* an enumeration with a member for its label */
-	char *name;	/* in a structure, "NAME": */
-	char *label;	/* "NAME.label": */
-	uint64_t index; /* in the structure */
-	uint64_t n;
-	struct plan *parts;
 };
 
 static bool compile(const struct plan_config *config, struct plan *p,
@@ -126,7 +96,10 @@ compile_member(const struct plan_config *config, struct plan *p,
 			   BT_FIELD_CLASS_TYPE_ENUMERATION);
 	if (p->label_too)
 		p->label = make_key(path, ".label");
-	ok = p->name != NULL && p->label_too == (p->label != NULL) &&
+	if (config->number != NULL)
+		p->id = config->number(config->data, path);
+	ok = p->name != NULL && (p->id > 0 || config->number == NULL) &&
+	     p->label_too == (p->label != NULL) &&
 	     compile(config, p, class, config->flat ? path : NULL);
 	free(path);
 	return ok;
@@ -141,7 +114,7 @@ compile_structure(const struct plan_config *config, struct plan *p,
 	uint64_t n = bt_field_class_structure_get_member_count(class);
 	bool ok = true;
 
-	p->kind = KIND_STRUCTURE;
+	p->kind = PLAN_STRUCTURE;
 	p->parts = calloc(n + 1, sizeof(*p->parts));
 	if (p->parts == NULL)
 		return false;
@@ -207,8 +180,8 @@ compile_array(const struct plan_config *config, struct plan *p,
 	const bt_field_class *element =
 	    bt_field_class_array_borrow_element_field_class_const(class);
 
-	p->kind = is_byte(element) ? KIND_BLOB : KIND_ARRAY;
-	return p->kind == KIND_BLOB ||
+	p->kind = is_byte(element) ? PLAN_BLOB : PLAN_ARRAY;
+	return p->kind == PLAN_BLOB ||
 	       (compile_parts(p, 1) &&
 		   compile(config, &p->parts[0], element, NULL));
 }
@@ -220,7 +193,7 @@ compile_variant(const struct plan_config *config, struct plan *p,
 	uint64_t n = bt_field_class_variant_get_option_count(class);
 	bool ok = compile_parts(p, n);
 
-	p->kind = KIND_VARIANT;
+	p->kind = PLAN_VARIANT;
 	for (uint64_t i = 0; i < n && ok; i++) {
 		const bt_field_class_variant_option *option =
 		    bt_field_class_variant_borrow_option_by_index_const(
@@ -247,9 +220,9 @@ compile_integer(const struct plan_config *config, struct plan *p,
 	bool is_enum = is(class, BT_FIELD_CLASS_TYPE_ENUMERATION);
 
 	if (is(class, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-		p->kind = is_enum ? KIND_ENUM_UNSIGNED : KIND_UNSIGNED;
+		p->kind = is_enum ? PLAN_ENUM_UNSIGNED : PLAN_UNSIGNED;
 	else
-		p->kind = is_enum ? KIND_ENUM_SIGNED : KIND_SIGNED;
+		p->kind = is_enum ? PLAN_ENUM_SIGNED : PLAN_SIGNED;
 	p->big = config->big_as_string &&
 		 bt_field_class_integer_get_field_value_range(class) >
 		     EXACT_BITS;
@@ -269,25 +242,25 @@ compile(const struct plan_config *config, struct plan *p,
 	} else if (is(class, BT_FIELD_CLASS_TYPE_VARIANT)) {
 		return compile_variant(config, p, class);
 	} else if (is(class, BT_FIELD_CLASS_TYPE_OPTION)) {
-		p->kind = KIND_OPTION;
+		p->kind = PLAN_OPTION;
 		return compile_parts(p, 1) &&
 		       compile(config, &p->parts[0],
 			   bt_field_class_option_borrow_field_class_const(
 			       class),
 			   NULL);
 	} else if (is(class, BT_FIELD_CLASS_TYPE_BOOL)) {
-		p->kind = KIND_BOOL;
+		p->kind = PLAN_BOOL;
 	} else if (is(class, BT_FIELD_CLASS_TYPE_BIT_ARRAY)) {
-		p->kind = KIND_BITS;
+		p->kind = PLAN_BITS;
 		p->big = config->big_as_string &&
 			 bt_field_class_bit_array_get_length(class) >
 			     EXACT_BITS;
 	} else if (is(class, BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)) {
-		p->kind = KIND_SINGLE;
+		p->kind = PLAN_SINGLE;
 	} else if (is(class, BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)) {
-		p->kind = KIND_DOUBLE;
+		p->kind = PLAN_DOUBLE;
 	} else {
-		p->kind = KIND_STRING;
+		p->kind = PLAN_STRING;
 	}
 	return true;
 }
@@ -306,6 +279,21 @@ plan_create(const struct plan_config *config, const bt_field_class *structure,
 	return p;
 }
 
+void
+plan_leave_out(struct plan *plan, uint64_t index)
+{
+	uint64_t i = 0;
+
+	while (i < plan->n && plan->parts[i].index != index)
+		i++;
+	if (i == plan->n)
+		return;
+	plan_clear(&plan->parts[i]);
+	plan->n--;
+	memmove(&plan->parts[i], &plan->parts[i + 1],
+	    (plan->n - i) * sizeof(plan->parts[0]));
+}
+
 bool
 plan_is_empty(const struct plan *plan)
 {
@@ -317,9 +305,9 @@ print_integer(const struct plan *p, const bt_field *field, struct text *t)
 {
 	if (p->big)
 		text_byte(t, '"');
-	if (p->kind == KIND_SIGNED || p->kind == KIND_ENUM_SIGNED)
+	if (p->kind == PLAN_SIGNED || p->kind == PLAN_ENUM_SIGNED)
 		text_signed(t, bt_field_integer_signed_get_value(field));
-	else if (p->kind == KIND_BITS)
+	else if (p->kind == PLAN_BITS)
 		text_unsigned(
 		    t, bt_field_bit_array_get_value_as_integer(field));
 	else
@@ -328,21 +316,30 @@ print_integer(const struct plan *p, const bt_field *field, struct text *t)
 		text_byte(t, '"');
 }
 
+bool
+plan_labels(const struct plan *p, const bt_field *field,
+    bt_field_class_enumeration_mapping_label_array *labels, uint64_t *n)
+{
+	int status;
+
+	*n = 0;
+	if (p->kind == PLAN_ENUM_SIGNED)
+		status = (int)bt_field_enumeration_signed_get_mapping_labels(
+		    field, labels, n);
+	else
+		status = (int)bt_field_enumeration_unsigned_get_mapping_labels(
+		    field, labels, n);
+	return status == BT_FIELD_ENUMERATION_GET_MAPPING_LABELS_STATUS_OK;
+}
+
 /* One label is a string, several are an array, none is null. */
 static void
 print_label(const struct plan *p, const bt_field *field, struct text *t)
 {
 	bt_field_class_enumeration_mapping_label_array labels;
-	uint64_t n = 0;
-	int status;
+	uint64_t n;
 
-	if (p->kind == KIND_ENUM_SIGNED)
-		status = (int)bt_field_enumeration_signed_get_mapping_labels(
-		    field, &labels, &n);
-	else
-		status = (int)bt_field_enumeration_unsigned_get_mapping_labels(
-		    field, &labels, &n);
-	if (status != BT_FIELD_ENUMERATION_GET_MAPPING_LABELS_STATUS_OK)
+	if (!plan_labels(p, field, &labels, &n))
 		t->failed = true;
 	else if (n == 0)
 		text_puts(t, "null");
@@ -374,13 +371,12 @@ print_enum(const struct plan *p, const bt_field *field, struct text *t)
 	text_byte(t, '}');
 }
 
-static void
-print_blob(const bt_field *field, struct text *t)
+void
+plan_print_blob(const bt_field *field, struct text *t)
 {
 	static const char hex[] = "0123456789abcdef";
 	uint64_t n = bt_field_array_get_length(field);
 
-	text_byte(t, '"');
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t byte = bt_field_integer_unsigned_get_value(
 		    bt_field_array_borrow_element_field_by_index_const(
@@ -389,7 +385,6 @@ print_blob(const bt_field *field, struct text *t)
 		text_byte(t, hex[byte >> 4 & 15]);
 		text_byte(t, hex[byte & 15]);
 	}
-	text_byte(t, '"');
 }
 
 static void print_value(
@@ -427,44 +422,46 @@ static void
 print_value(const struct plan *p, const bt_field *field, struct text *t)
 {
 	switch (p->kind) {
-	case KIND_BOOL:
+	case PLAN_BOOL:
 		text_puts(t, bt_field_bool_get_value(field) ? "true" : "false");
 		break;
-	case KIND_BITS:
-	case KIND_UNSIGNED:
-	case KIND_SIGNED:
+	case PLAN_BITS:
+	case PLAN_UNSIGNED:
+	case PLAN_SIGNED:
 		print_integer(p, field, t);
 		break;
-	case KIND_ENUM_UNSIGNED:
-	case KIND_ENUM_SIGNED:
+	case PLAN_ENUM_UNSIGNED:
+	case PLAN_ENUM_SIGNED:
 		print_enum(p, field, t);
 		break;
-	case KIND_SINGLE:
+	case PLAN_SINGLE:
 		text_real(
 		    t, (double)bt_field_real_single_precision_get_value(field));
 		break;
-	case KIND_DOUBLE:
+	case PLAN_DOUBLE:
 		text_real(t, bt_field_real_double_precision_get_value(field));
 		break;
-	case KIND_STRING:
+	case PLAN_STRING:
 		text_string(t, bt_field_string_get_value(field),
 		    bt_field_string_get_length(field));
 		break;
-	case KIND_BLOB:
-		print_blob(field, t);
+	case PLAN_BLOB:
+		text_byte(t, '"');
+		plan_print_blob(field, t);
+		text_byte(t, '"');
 		break;
-	case KIND_ARRAY:
+	case PLAN_ARRAY:
 		print_array(p, field, t);
 		break;
-	case KIND_STRUCTURE:
+	case PLAN_STRUCTURE:
 		text_byte(t, '{');
 		plan_print(p, field, t);
 		text_byte(t, '}');
 		break;
-	case KIND_OPTION:
+	case PLAN_OPTION:
 		print_option(p, field, t);
 		break;
-	case KIND_VARIANT:
+	case PLAN_VARIANT:
 		print_value(
 		    &p->parts[bt_field_variant_get_selected_option_index(
 			field)],

@@ -13,7 +13,36 @@
 
 #include "tools/plugin/text.h"
 
-struct plan;
+enum plan_kind {
+	PLAN_BOOL,
+	PLAN_BITS,
+	PLAN_UNSIGNED,
+	PLAN_SIGNED,
+	PLAN_ENUM_UNSIGNED,
+	PLAN_ENUM_SIGNED,
+	PLAN_SINGLE,
+	PLAN_DOUBLE,
+	PLAN_STRING,
+	PLAN_BLOB,
+	PLAN_ARRAY,
+	PLAN_STRUCTURE,
+	PLAN_OPTION,
+	PLAN_VARIANT,
+};
+
+/* A value; a structure, an array, an option and a variant have parts. */
+struct plan {
+	enum plan_kind kind;
+	bool big;	/* an integer to print as a string */
+	bool beside;	/* a structure whose members stand beside others */
+	bool label_too; /* an enumeration with a member for its label */
+	char *name;	/* in a structure, "NAME": */
+	char *label;	/* "NAME.label": */
+	uint64_t id;	/* of the name, if the configuration numbers names */
+	uint64_t index; /* in the structure */
+	uint64_t n;
+	struct plan *parts;
+};
 
 /* What the user chose. Borrowed by plans. */
 struct plan_config {
@@ -21,6 +50,9 @@ struct plan_config {
 	const bt_value *fields; /* patterns of names; NULL: all */
 	bool flat;		/* members of structures stand beside others */
 	bool big_as_string;	/* integers of more than 53 bits are strings */
+	/* Numbers names from 1; 0: no memory. NULL: names are not numbered. */
+	uint64_t (*number)(void *data, const char *name);
+	void *data;
 };
 
 /* Does NAME match one of the patterns, an array of strings? NULL: yes. */
@@ -37,8 +69,18 @@ struct plan *plan_create(const struct plan_config *config,
     const bt_field_class *taken);
 void plan_destroy(struct plan *plan);
 
+/* Leaves out the member with INDEX of the structure, if there. */
+void plan_leave_out(struct plan *plan, uint64_t index);
+
 /* Appends the members of FIELD, a comma before each but the first. */
 void plan_print(const struct plan *plan, const bt_field *field, struct text *t);
+
+/* The labels of an enumeration, which may be none. False: no memory. */
+bool plan_labels(const struct plan *plan, const bt_field *field,
+    bt_field_class_enumeration_mapping_label_array *labels, uint64_t *n);
+
+/* Appends two hexadecimal digits for each byte of an array. */
+void plan_print_blob(const bt_field *field, struct text *t);
 
 /* Has it members to print? */
 bool plan_is_empty(const struct plan *plan);

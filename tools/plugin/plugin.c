@@ -3,6 +3,7 @@
 #include <babeltrace2/babeltrace.h>
 
 #include "tools/plugin/ndjson.h"
+#include "tools/plugin/perfetto.h"
 #include "tools/plugin/sink.h"
 
 BT_PLUGIN_MODULE();
@@ -22,3 +23,6 @@ BT_PLUGIN_LICENSE("MIT");
 	    name, sink_configured)
 
 COMPONENT(ndjson, "Write events as JSON, one per line.");
+#ifdef HAVE_PROTOBUF_C
+COMPONENT(perfetto, "Write events as a Perfetto trace.");
+#endif

@@ -150,7 +150,7 @@ make_plan(struct records *r, struct plan **out, const bt_field_class *class,
 }
 
 static bool
-kind_begins(void *format, struct events_kind *base)
+kind_begins(void *format, struct events_kind *base, struct text *out)
 {
 	struct records *r = format;
 	struct event_kind *kind = kind_of(base);
@@ -158,6 +158,7 @@ kind_begins(void *format, struct events_kind *base)
 	    bt_stream_class_borrow_event_common_context_field_class_const(
 		bt_event_class_borrow_stream_class_const(base->class));
 
+	(void)out;
 	kind->wanted = plan_match(r->config->names, events_kind_name(base));
 	kind_head(kind, r->config->flat);
 	return !kind->head.failed &&

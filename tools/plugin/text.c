@@ -8,7 +8,7 @@
 #include "tools/plugin/text.h"
 
 enum {
-	TEXT_FIRST_ROOM = 128 * 1024,
+	TEXT_FIRST_ROOM = 4096,
 	NS_PER_S = 1000000000,
 };
 
@@ -114,6 +114,18 @@ utf8_len(const unsigned char *s, size_t left)
 			return 0;
 	}
 	return len;
+}
+
+void
+text_utf8(struct text *t, const char *s, size_t len)
+{
+	for (size_t i = 0, n; i<len; i += n> 0 ? n : 1) {
+		n = utf8_len((const unsigned char *)s + i, len - i);
+		if (n > 0)
+			text_bytes(t, s + i, n);
+		else
+			text_puts(t, "\xef\xbf\xbd");
+	}
 }
 
 static bool

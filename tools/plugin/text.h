@@ -73,6 +73,9 @@ void text_string(struct text *t, const char *s, size_t len);
 /* The same without quotes. */
 void text_escaped(struct text *t, const char *s, size_t len);
 
+/* Each byte that is no part of valid UTF-8 becomes U+FFFD. */
+void text_utf8(struct text *t, const char *s, size_t len);
+
 /* Nanoseconds since 1970, UTC, as RFC 3339 has them, with quotes. */
 void text_time(struct text *t, int64_t ns);
 

@@ -1,0 +1,701 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/plugin/annotations.h"
+#include "tools/plugin/events.h"
+#include "tools/plugin/ftrace.h"
+#include "tools/plugin/hosts.h"
+#include "tools/plugin/perfetto.h"
+#include "tools/plugin/sink.h"
+#include "tools/plugin/slices.h"
+
+struct perfetto {
+	bt_self_component *self;
+	struct events *events;
+	struct host *hosts;
+	struct arena arena; /* of the current message */
+	struct text scratch;
+	struct annotations annotations; /* of the current event */
+};
+
+struct stream {
+	struct events_stream base;
+	struct host *host;
+	struct track track; /* for events of no known thread */
+	char *name;	    /* of the track */
+};
+
+/* Where an event has a value. */
+struct place {
+	bool is_there;
+	int part; /* 0, 1: contexts; 2: payload */
+	uint64_t index;
+};
+
+enum special {
+	SPECIAL_NONE,
+	SPECIAL_PROCESS,  /* lttng_statedump_process_state */
+	SPECIAL_FUNCTION, /* its slice is a function */
+};
+
+struct kind {
+	struct events_kind base;
+	enum special special;
+	enum slice_part part;
+	uint64_t name;	/* of the event */
+	uint64_t slice; /* of the slice that it begins or ends */
+	struct place tid, pid, comm;
+	struct place prev, next; /* threads, of sched_switch */
+	struct place address;	 /* of a function */
+	struct plan *plans[3];
+	struct ftrace_kind ftrace;
+};
+
+/* An event, while it is written. */
+struct current {
+	struct perfetto *p;
+	struct kind *kind;
+	struct stream *stream;
+	struct host *host;
+	const bt_event *event;
+	int64_t ns;
+	struct text *out;
+};
+
+static struct stream *
+stream_of(struct events_stream *base)
+{
+	return (struct stream *)base;
+}
+
+static struct kind *
+kind_of(struct events_kind *base)
+{
+	return (struct kind *)base;
+}
+
+/* Captured packets: the interface is in the environment of the trace. */
+static const char *
+interface_of(struct events_stream *base, const bt_packet *packet)
+{
+	const bt_field *context = bt_packet_borrow_context_field_const(packet);
+	const bt_field *input =
+	    context == NULL
+		? NULL
+		: bt_field_structure_borrow_member_field_by_name_const(
+		      context, "input");
+	char key[40] = "source_uri";
+
+	if (input == NULL || bt_field_get_class_type(input) !=
+				 BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)
+		return NULL;
+	if (bt_field_integer_unsigned_get_value(input) > 0)
+		(void)snprintf(key, sizeof(key), "source_uri_%" PRIu64,
+		    bt_field_integer_unsigned_get_value(input));
+	return events_environment(base, key);
+}
+
+/* Tracks of the same name and trace are one. */
+static bool
+name_track(struct stream *s, const char *name)
+{
+	const char *trace = bt_trace_get_name(
+	    bt_stream_borrow_trace_const(s->base.stream));
+	uint64_t hash = tracks_hash(TRACKS_HASH, s->host->name);
+
+	if (s->name != NULL && strcmp(s->name, name) == 0)
+		return true;
+	free(s->name);
+	s->name = strdup(name);
+	hash = tracks_hash(hash, "/");
+	hash = tracks_hash(hash, trace != NULL ? trace : "");
+	hash = tracks_hash(hash, "/");
+	s->track.uuid = tracks_hash(hash, name);
+	s->track.is_described = false;
+	return s->name != NULL;
+}
+
+static bool
+stream_begins(void *format, struct events_stream *base)
+{
+	struct perfetto *p = format;
+	struct stream *s = stream_of(base);
+	const char *host = events_environment(base, "hostname");
+	const char *name = events_stream_name(base);
+	char number[40];
+
+	(void)snprintf(number, sizeof(number), "stream %" PRIu64,
+	    bt_stream_get_id(base->stream));
+	s->host = host_get(&p->hosts, host != NULL ? host : "");
+	return s->host != NULL && name_track(s, name != NULL ? name : number);
+}
+
+static void
+stream_ends(struct events_stream *base)
+{
+	free(stream_of(base)->track.open);
+	free(stream_of(base)->name);
+}
+
+static bool
+packet_begins(struct events_stream *base, const bt_packet *packet)
+{
+	const char *interface = interface_of(base, packet);
+
+	return interface == NULL || name_track(stream_of(base), interface);
+}
+
+static const bt_field_class *
+class_of_part(const bt_event_class *class, int part)
+{
+	switch (part) {
+	case 0:
+		return bt_stream_class_borrow_event_common_context_field_class_const(
+		    bt_event_class_borrow_stream_class_const(class));
+	case 1:
+		return bt_event_class_borrow_specific_context_field_class_const(
+		    class);
+	default:
+		return bt_event_class_borrow_payload_field_class_const(class);
+	}
+}
+
+static const bt_field *
+part_of(const bt_event *event, int part)
+{
+	switch (part) {
+	case 0:
+		return bt_event_borrow_common_context_field_const(event);
+	case 1:
+		return bt_event_borrow_specific_context_field_const(event);
+	default:
+		return bt_event_borrow_payload_field_const(event);
+	}
+}
+
+/* Finds the member NAME in parts FIRST to LAST. */
+static bool
+find_place(const bt_event_class *class, struct place *place, int first,
+    int last, const char *name, bt_field_class_type type)
+{
+	for (int part = first; part <= last && !place->is_there; part++) {
+		const bt_field_class *in = class_of_part(class, part);
+		uint64_t n = in == NULL
+				 ? 0
+				 : bt_field_class_structure_get_member_count(
+				       in);
+
+		for (uint64_t i = 0; i < n && !place->is_there; i++) {
+			const bt_field_class_structure_member *m =
+			    bt_field_class_structure_borrow_member_by_index_const(
+				in, i);
+
+			if (strcmp(bt_field_class_structure_member_get_name(m),
+				name) != 0 ||
+			    !bt_field_class_type_is(
+				bt_field_class_get_type(
+				    bt_field_class_structure_member_borrow_field_class_const(
+					m)),
+				type))
+				continue;
+			*place = (struct place){ true, part, i };
+		}
+	}
+	return place->is_there;
+}
+
+/* The first of NAMES, up to a NULL, that is an integer in a context. */
+static void
+find_thread(
+    const bt_event_class *class, struct place *place, const char *const *names)
+{
+	while (*names != NULL && !find_place(class, place, 0, 1, *names++,
+				     BT_FIELD_CLASS_TYPE_INTEGER))
+		;
+}
+
+static void
+find_places(struct kind *k)
+{
+	static const char *const tids[] = { "tid", "vtid", "common_pid", NULL };
+	static const char *const pids[] = { "pid", "vpid", NULL };
+	const bt_event_class *class = k->base.class;
+	const bt_field_class_type integer = BT_FIELD_CLASS_TYPE_INTEGER;
+
+	find_thread(class, &k->tid, tids);
+	find_thread(class, &k->pid, pids);
+	find_place(
+	    class, &k->comm, 0, 1, "procname", BT_FIELD_CLASS_TYPE_STRING);
+	if (k->ftrace.event != NULL) {
+		if (!find_place(class, &k->prev, 2, 2, "prev_tid", integer))
+			find_place(class, &k->prev, 2, 2, "prev_pid", integer);
+		if (!find_place(class, &k->next, 2, 2, "next_tid", integer))
+			find_place(class, &k->next, 2, 2, "next_pid", integer);
+	}
+	find_place(class, &k->address, 2, 2, "addr", integer);
+}
+
+/* Called for the names of fields, as plan_config.number(). */
+struct naming {
+	struct perfetto *p;
+	struct host *host;
+	struct text *out;
+};
+
+static uint64_t
+number_field(void *data, const char *name)
+{
+	struct naming *n = data;
+
+	return host_field_name(n->host, name, &n->p->annotations, n->out);
+}
+
+/* Threads are on tracks; their contexts are not repeated as fields. */
+static void
+leave_out(struct kind *k, const struct place *place)
+{
+	if (place->is_there)
+		plan_leave_out(k->plans[place->part], place->index);
+}
+
+static bool
+make_plans(struct naming *naming, struct kind *k)
+{
+	struct plan_config config = { .number = number_field, .data = naming };
+
+	for (int part = 0; part < 3; part++) {
+		const bt_field_class *class = class_of_part(
+		    k->base.class, part);
+
+		if (class == NULL)
+			continue;
+		k->plans[part] = plan_create(&config, class, "",
+		    part == 1 ? class_of_part(k->base.class, 0) : NULL);
+		if (k->plans[part] == NULL)
+			return false;
+	}
+	leave_out(k, &k->tid);
+	leave_out(k, &k->pid);
+	leave_out(k, &k->comm);
+	return true;
+}
+
+static enum special
+special_of(const char *name)
+{
+	static const char function[] = "lttng_ust_cyg_profile";
+
+	if (strcmp(name, "lttng_statedump_process_state") == 0)
+		return SPECIAL_PROCESS;
+	if (strncmp(name, function, sizeof(function) - 1) == 0)
+		return SPECIAL_FUNCTION;
+	return SPECIAL_NONE;
+}
+
+static bool
+kind_begins(void *format, struct events_kind *base, struct text *out)
+{
+	struct perfetto *p = format;
+	struct kind *k = kind_of(base);
+	struct host *host = stream_of(base->stream)->host;
+	struct naming naming = { p, host, out };
+	const char *name = events_kind_name(base);
+	char *slice = NULL;
+	bool is_bundled, ok;
+
+	ftrace_kind(&k->ftrace, name, class_of_part(base->class, 2));
+	is_bundled = k->ftrace.event != NULL && base->stream->has_cpu;
+	find_places(k);
+	k->special = special_of(name);
+	k->part = slice_part(name, &slice);
+	k->name = host_event_name(host, name, &p->annotations, out);
+	if (k->part != SLICE_NONE && slice != NULL)
+		k->slice = host_event_name(host, slice, &p->annotations, out);
+	ok = k->name > 0 && (k->part == SLICE_NONE || k->slice > 0) &&
+	     (is_bundled || make_plans(&naming, k));
+	free(slice);
+	arena_reset(&p->arena);
+	return ok;
+}
+
+static void
+kind_ends(struct events_kind *base)
+{
+	for (int part = 0; part < 3; part++)
+		plan_destroy(kind_of(base)->plans[part]);
+}
+
+static const bt_field *
+field_at(const bt_event *event, const struct place *place)
+{
+	return bt_field_structure_borrow_member_field_by_index_const(
+	    part_of(event, place->part), place->index);
+}
+
+static bool
+integer_at(const bt_event *event, const struct place *place, int64_t *out)
+{
+	if (place->is_there)
+		*out = ftrace_integer(field_at(event, place));
+	return place->is_there;
+}
+
+/* The thread that the event is of; false: not known. */
+static bool
+find_tid(const struct current *c, int64_t *tid)
+{
+	struct cpu *cpu;
+
+	if (integer_at(c->event, &c->kind->tid, tid))
+		return true;
+	if (!c->stream->base.has_cpu)
+		return false;
+	cpu = host_cpu(c->host, c->stream->base.cpu);
+	if (cpu == NULL || !cpu->has_thread)
+		return false;
+	*tid = cpu->tid;
+	return true;
+}
+
+/* An event of the kernel, of CPU. */
+static bool
+put_ftrace(struct current *c, struct cpu *cpu)
+{
+	struct perfetto *p = c->p;
+	int64_t tid;
+	bool has_tid = integer_at(c->event, &c->kind->prev, &tid) ||
+		       find_tid(c, &tid);
+
+	if (!ftrace_append(&c->kind->ftrace, part_of(c->event, 2), c->ns,
+		has_tid ? &tid : NULL, &p->annotations, &cpu->events))
+		return false;
+	if (integer_at(c->event, &c->kind->next, &cpu->tid))
+		cpu->has_thread = true;
+	return cpu->events.len < HOST_BUNDLE ||
+	       host_put_cpu(c->host, cpu, c->out);
+}
+
+static bool
+put_event(struct current *c, uint64_t track, Perfetto__TrackEvent *event)
+{
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+
+	packet.has_timestamp = true;
+	packet.timestamp = (uint64_t)c->ns;
+	packet.track_event = event;
+	event->has_type = true;
+	event->has_track_uuid = true;
+	event->track_uuid = track;
+	event->debug_annotations = c->p->annotations.list;
+	event->n_debug_annotations = c->p->annotations.n;
+	return packets_put(&c->host->packets, &packet, c->out);
+}
+
+static void
+set_name(Perfetto__TrackEvent *event, uint64_t iid)
+{
+	event->name_field_case = PERFETTO__TRACK_EVENT__NAME_FIELD_NAME_IID;
+	event->name_iid = iid;
+}
+
+/* The name of a function: its address, or what the debug-info filter found. */
+static bool
+set_function(struct current *c, Perfetto__TrackEvent *event)
+{
+	const bt_field *context = part_of(c->event, 0);
+	const bt_field *info =
+	    context == NULL
+		? NULL
+		: bt_field_structure_borrow_member_field_by_name_const(
+		      context, "debug_info");
+	const bt_field *function =
+	    info == NULL ? NULL
+			 : bt_field_structure_borrow_member_field_by_name_const(
+			       info, "func");
+	const char *name = function != NULL
+			       ? bt_field_string_get_value(function)
+			       : "";
+	char address[20];
+	int64_t value;
+
+	if (name[0] == '\0' &&
+	    integer_at(c->event, &c->kind->address, &value)) {
+		(void)snprintf(
+		    address, sizeof(address), "0x%" PRIx64, (uint64_t)value);
+		name = address;
+	}
+	if (name[0] == '\0')
+		return true;
+	event->name_field_case = PERFETTO__TRACK_EVENT__NAME_FIELD_NAME;
+	event->name = annotations_string(&c->p->annotations, name);
+	return event->name != NULL;
+}
+
+/* Ends N slices; the fields are those of the last one. */
+static bool
+put_ends(struct current *c, uint64_t track, uint32_t n)
+{
+	size_t n_annotations = c->p->annotations.n;
+	bool ok = true;
+
+	for (; n > 0 && ok; n--) {
+		Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
+
+		event.type = PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END;
+		c->p->annotations.n = n > 1 ? 0 : n_annotations;
+		ok = put_event(c, track, &event);
+	}
+	return ok;
+}
+
+/* An event of TRACK. MAY_SLICE: what happens on it happens one by one. */
+static bool
+put_on_track(struct current *c, struct track *track, bool may_slice)
+{
+	const struct kind *k = c->kind;
+	Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
+	uint32_t n;
+
+	event.type = PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT;
+	set_name(&event, k->name);
+	if (may_slice && k->part == SLICE_END) {
+		n = track_pop(track, k->slice);
+		if (n > 0)
+			return put_ends(c, track->uuid, n);
+	}
+	if (may_slice && k->part == SLICE_BEGIN &&
+	    track_push(track, k->slice)) {
+		event.type = PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN;
+		set_name(&event, k->slice);
+		if (k->special == SPECIAL_FUNCTION && !set_function(c, &event))
+			return false;
+	}
+	return put_event(c, track->uuid, &event);
+}
+
+static bool
+put_process(struct current *c)
+{
+	const bt_field *payload = part_of(c->event, 2);
+	struct place tid = { 0 }, pid = { 0 }, ppid = { 0 }, name = { 0 };
+	const bt_event_class *class = c->kind->base.class;
+	const bt_field_class_type integer = BT_FIELD_CLASS_TYPE_INTEGER;
+	struct host_process process = { 0 };
+	struct thread *thread;
+
+	if (payload == NULL || !find_place(class, &tid, 2, 2, "tid", integer) ||
+	    !find_place(class, &pid, 2, 2, "pid", integer) ||
+	    !find_place(class, &ppid, 2, 2, "ppid", integer) ||
+	    !find_place(class, &name, 2, 2, "name", BT_FIELD_CLASS_TYPE_STRING))
+		return true;
+	process.tid = ftrace_integer(field_at(c->event, &tid));
+	process.pid = ftrace_integer(field_at(c->event, &pid));
+	process.ppid = ftrace_integer(field_at(c->event, &ppid));
+	process.name = bt_field_string_get_value(field_at(c->event, &name));
+	thread = threads_get(&c->host->threads, process.tid);
+	if (thread == NULL)
+		return false;
+	thread_set_pid(thread, process.pid);
+	return host_put_process(
+	    c->host, &process, c->ns, &c->p->annotations, c->out);
+}
+
+/* On the track of thread TID. */
+static bool
+put_on_thread(struct current *c, int64_t tid)
+{
+	struct thread *thread = threads_get(&c->host->threads, tid);
+	int64_t pid;
+
+	if (thread == NULL)
+		return false;
+	if (integer_at(c->event, &c->kind->pid, &pid))
+		thread_set_pid(thread, pid);
+	if (c->kind->comm.is_there)
+		thread_set_name(thread, bt_field_string_get_value(field_at(
+					    c->event, &c->kind->comm)));
+	return host_put_thread(c->host, thread, &c->p->annotations, c->out) &&
+	       put_on_track(c, &thread->track, true);
+}
+
+/* On that of the stream; the idle threads of all CPUs have the same number. */
+static bool
+put_on_stream(struct current *c)
+{
+	struct stream *s = c->stream;
+
+	return host_put_track(
+		   c->host, &s->track, s->name, &c->p->annotations, c->out) &&
+	       put_on_track(c, &s->track, !s->base.has_cpu);
+}
+
+static bool
+annotate(struct current *c)
+{
+	struct annotations *a = &c->p->annotations;
+	struct plan *const *plans = c->kind->plans;
+	size_t n = 0;
+
+	for (int part = 0; part < 3; part++)
+		n += plans[part] != NULL ? plans[part]->n : 0;
+	if (!annotations_begin(a, n))
+		return false;
+	for (int part = 0; part < 3; part++) {
+		if (!plan_is_empty(plans[part]) &&
+		    !annotations_add(a, plans[part], part_of(c->event, part)))
+			return false;
+	}
+	return true;
+}
+
+static bool
+put(struct current *c)
+{
+	struct cpu *cpu = NULL;
+	int64_t tid;
+
+	if (!c->host->has_clock && events_has_epoch(&c->stream->base) &&
+	    !host_put_clock(c->host, c->ns, c->out))
+		return false;
+	if (c->kind->ftrace.event != NULL && c->stream->base.has_cpu)
+		cpu = host_cpu(c->host, c->stream->base.cpu);
+	if (cpu != NULL)
+		return put_ftrace(c, cpu);
+	if (c->kind->special == SPECIAL_PROCESS)
+		return put_process(c);
+	if (!annotate(c))
+		return false;
+	return find_tid(c, &tid) && tid > 0 ? put_on_thread(c, tid)
+					    : put_on_stream(c);
+}
+
+static bool
+on_event(void *format, struct events_kind *base, const bt_event *event,
+    const bt_clock_snapshot *time, struct text *out)
+{
+	struct perfetto *p = format;
+	struct current c = { .p = p, .event = event, .out = out };
+	bool ok;
+
+	if (time == NULL) {
+		SINK_FAIL(p->self,
+		    "stream %s has no clock: a Perfetto trace needs times",
+		    stream_of(base->stream)->name);
+		return false;
+	}
+	if (!events_ns(time, &c.ns))
+		return true;
+	c.kind = kind_of(base);
+	c.stream = stream_of(base->stream);
+	c.host = c.stream->host;
+	ok = put(&c);
+	arena_reset(&p->arena);
+	return ok;
+}
+
+/* An instant "lost events" on the track of the stream. */
+static bool
+on_loss(void *format, const struct events_loss *loss, struct text *out)
+{
+	struct perfetto *p = format;
+	struct stream *s = stream_of(loss->stream);
+	struct current c = { .p = p, .stream = s, .host = s->host, .out = out };
+	struct annotations *a = &p->annotations;
+	Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
+	char name[20];
+	uint64_t count;
+	bool ok;
+
+	if (loss->end == NULL || !events_ns(loss->end, &c.ns))
+		return true;
+	(void)snprintf(name, sizeof(name), "lost %s", loss->what);
+	count = host_field_name(s->host, "count", a, out);
+	event.type = PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT;
+	set_name(&event, host_event_name(s->host, name, a, out));
+	ok = count > 0 && event.name_iid > 0 && annotations_begin(a, 1) &&
+	     (!loss->counted ||
+		 annotations_add_number(a, count, loss->count)) &&
+	     host_put_track(s->host, &s->track, s->name, a, out) &&
+	     put_event(&c, s->track.uuid, &event);
+	arena_reset(&p->arena);
+	return ok;
+}
+
+static void
+perfetto_destroy(void *format)
+{
+	struct perfetto *p = format;
+
+	events_destroy(p->events);
+	hosts_free(p->hosts);
+	arena_free(&p->arena);
+	text_free(&p->scratch);
+	free(p);
+}
+
+static void *
+perfetto_create(bt_self_component *self)
+{
+	static const struct events_format ops = {
+		.stream_size = sizeof(struct stream),
+		.kind_size = sizeof(struct kind),
+		.stream_begins = stream_begins,
+		.stream_ends = stream_ends,
+		.packet_begins = packet_begins,
+		.kind_begins = kind_begins,
+		.kind_ends = kind_ends,
+		.event = on_event,
+		.loss = on_loss,
+	};
+	struct perfetto *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	p->self = self;
+	p->annotations.arena = &p->arena;
+	p->annotations.scratch = &p->scratch;
+	p->events = events_create(&ops, p);
+	if (p->events == NULL) {
+		perfetto_destroy(p);
+		p = NULL;
+	}
+	return p;
+}
+
+static bool
+perfetto_message(void *format, const bt_message *message, struct text *out)
+{
+	struct perfetto *p = format;
+
+	return events_message(p->events, message, out);
+}
+
+static void
+perfetto_flush(void *format, struct text *out)
+{
+	struct perfetto *p = format;
+
+	hosts_flush(p->hosts, out);
+}
+
+bt_component_class_initialize_method_status
+perfetto_initialize(bt_self_component_sink *self,
+    bt_self_component_sink_configuration *configuration, const bt_value *params,
+    void *data)
+{
+	static const struct sink_format format = {
+		.what = "a Perfetto trace",
+		.parameters = "is path",
+		.create = perfetto_create,
+		.destroy = perfetto_destroy,
+		.message = perfetto_message,
+		.flush = perfetto_flush,
+	};
+
+	(void)configuration;
+	(void)data;
+	return sink_initialize(&format, self, params);
+}
