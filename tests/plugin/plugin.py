@@ -59,14 +59,14 @@ def converted(top):
     return top / "kernel"
 
 
-def captured(top, count):
-    """A trace of COUNT packets; None where there is no tracepulse-capture."""
+def captured(top, count, payload="headers"):
+    """A trace of COUNT packets, always the same; None where there is no tracepulse-capture."""
     program = os.path.abspath("tracepulse-capture")
     if not os.path.exists(program):
         print("SKIP: tracepulse-capture is not built")
         return None
     packets.write(str(top / "p.pcap"), packets.some(count, 3))
-    subprocess.run([program, "-r", top / "p.pcap", "--output",
-                    top / "packets"], check=True, stdout=subprocess.DEVNULL,
+    subprocess.run([program, "-r", top / "p.pcap",
+                    "--payload=" + payload, "--output", top / payload], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
-    return top / "packets"
+    return top / payload

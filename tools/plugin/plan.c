@@ -53,16 +53,21 @@ plan_destroy(struct plan *plan)
 	free(plan);
 }
 
-/* "PATHSUFFIX": with escapes, or NULL. */
+/* "PATHSUFFIX": with escapes, or PATH= for people, or NULL. */
 static char *
-make_key(const char *path, const char *suffix)
+make_key(const struct plan_config *config, const char *path, const char *suffix)
 {
 	struct text t = { 0 };
 
-	text_byte(&t, '"');
-	text_escaped(&t, path, strlen(path));
-	text_puts(&t, suffix);
-	text_bytes(&t, "\":", sizeof("\":"));
+	if (config->words) {
+		text_word(&t, path, strlen(path));
+		text_bytes(&t, "=", sizeof("="));
+	} else {
+		text_byte(&t, '"');
+		text_escaped(&t, path, strlen(path));
+		text_puts(&t, suffix);
+		text_bytes(&t, "\":", sizeof("\":"));
+	}
 	if (t.failed)
 		text_free(&t);
 	return t.bytes;
@@ -90,12 +95,12 @@ compile_member(const struct plan_config *config, struct plan *p,
 	if (asprintf(&path, "%s%s%s", prefix, name,
 		is_taken(taken, name) ? "_" : "") < 0)
 		return false;
-	p->name = make_key(path, "");
+	p->name = make_key(config, path, "");
 	p->label_too = config->flat &&
 		       bt_field_class_type_is(bt_field_class_get_type(class),
 			   BT_FIELD_CLASS_TYPE_ENUMERATION);
 	if (p->label_too)
-		p->label = make_key(path, ".label");
+		p->label = make_key(config, path, ".label");
 	if (config->number != NULL)
 		p->id = config->number(config->data, path);
 	ok = p->name != NULL && (p->id > 0 || config->number == NULL) &&
@@ -115,6 +120,7 @@ compile_structure(const struct plan_config *config, struct plan *p,
 	bool ok = true;
 
 	p->kind = PLAN_STRUCTURE;
+	p->words = config->words;
 	p->parts = calloc(n + 1, sizeof(*p->parts));
 	if (p->parts == NULL)
 		return false;
@@ -233,6 +239,7 @@ static bool
 compile(const struct plan_config *config, struct plan *p,
     const bt_field_class *class, const char *beside)
 {
+	p->words = config->words;
 	if (is(class, BT_FIELD_CLASS_TYPE_INTEGER)) {
 		compile_integer(config, p, class);
 	} else if (is(class, BT_FIELD_CLASS_TYPE_STRUCTURE)) {
@@ -332,6 +339,24 @@ plan_labels(const struct plan *p, const bt_field *field,
 	return status == BT_FIELD_ENUMERATION_GET_MAPPING_LABELS_STATUS_OK;
 }
 
+/* For people: the labels, or the number if there is none. */
+static void
+print_label_words(const struct plan *p, const bt_field *field, struct text *t)
+{
+	bt_field_class_enumeration_mapping_label_array labels;
+	uint64_t n;
+
+	if (!plan_labels(p, field, &labels, &n))
+		t->failed = true;
+	else if (n == 0)
+		print_integer(p, field, t);
+	for (uint64_t i = 0; i < n && !t->failed; i++) {
+		if (i > 0)
+			text_byte(t, '|');
+		text_word(t, labels[i], strlen(labels[i]));
+	}
+}
+
 /* One label is a string, several are an array, none is null. */
 static void
 print_label(const struct plan *p, const bt_field *field, struct text *t)
@@ -357,6 +382,10 @@ print_label(const struct plan *p, const bt_field *field, struct text *t)
 static void
 print_enum(const struct plan *p, const bt_field *field, struct text *t)
 {
+	if (p->words) {
+		print_label_words(p, field, t);
+		return;
+	}
 	if (p->label_too) {
 		print_integer(p, field, t);
 		text_byte(t, ',');
@@ -442,13 +471,16 @@ print_value(const struct plan *p, const bt_field *field, struct text *t)
 		text_real(t, bt_field_real_double_precision_get_value(field));
 		break;
 	case PLAN_STRING:
-		text_string(t, bt_field_string_get_value(field),
+		(p->words ? text_word : text_string)(t,
+		    bt_field_string_get_value(field),
 		    bt_field_string_get_length(field));
 		break;
 	case PLAN_BLOB:
-		text_byte(t, '"');
+		if (!p->words)
+			text_byte(t, '"');
 		plan_print_blob(field, t);
-		text_byte(t, '"');
+		if (!p->words)
+			text_byte(t, '"');
 		break;
 	case PLAN_ARRAY:
 		print_array(p, field, t);
@@ -481,7 +513,7 @@ plan_print(const struct plan *plan, const bt_field *field, struct text *t)
 			field, part->index);
 
 		if (i > 0)
-			text_byte(t, ',');
+			text_byte(t, plan->words ? ' ' : ',');
 		if (part->beside) {
 			plan_print(part, value, t);
 			continue;

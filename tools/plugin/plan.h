@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the fields of one class become JSON, found out once: names are escaped,
- * members that nobody wants are left out, types are known. Printing follows the
- * plan and copies each value once, into the text.
+ * How the fields of one class become JSON or words, found out once: names are
+ * escaped, members that nobody wants are left out, types are known. Printing
+ * follows the plan and copies each value once, into the text.
  */
 #ifndef TOOLS_PLUGIN_PLAN_H
 #define TOOLS_PLUGIN_PLAN_H
@@ -33,6 +33,7 @@ enum plan_kind {
 /* A value; a structure, an array, an option and a variant have parts. */
 struct plan {
 	enum plan_kind kind;
+	bool words;	/* of its configuration */
 	bool big;	/* an integer to print as a string */
 	bool beside;	/* a structure whose members stand beside others */
 	bool label_too; /* an enumeration with a member for its label */
@@ -48,8 +49,9 @@ struct plan {
 struct plan_config {
 	const bt_value *names;	/* patterns of events; NULL: all */
 	const bt_value *fields; /* patterns of names; NULL: all */
-	bool flat;		/* members of structures stand beside others */
-	bool big_as_string;	/* integers of more than 53 bits are strings */
+	bool words; /* for people: name=value, labels instead of numbers */
+	bool flat;  /* members of structures stand beside others */
+	bool big_as_string; /* integers of more than 53 bits are strings */
 	/* Numbers names from 1; 0: no memory. NULL: names are not numbered. */
 	uint64_t (*number)(void *data, const char *name);
 	void *data;
@@ -72,7 +74,8 @@ void plan_destroy(struct plan *plan);
 /* Leaves out the member with INDEX of the structure, if there. */
 void plan_leave_out(struct plan *plan, uint64_t index);
 
-/* Appends the members of FIELD, a comma before each but the first. */
+/* Appends the members of FIELD; before each but the first a comma, or a space
+ * between words. */
 void plan_print(const struct plan *plan, const bt_field *field, struct text *t);
 
 /* The labels of an enumeration, which may be none. False: no memory. */

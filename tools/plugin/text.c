@@ -134,8 +134,23 @@ is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+/* A character of two or three bytes that a terminal obeys: U+0080 to U+009F,
+ * U+202A to U+202E and U+2066 to U+2069. 0: it is another one. */
+static unsigned
+control(const unsigned char *s, size_t len)
+{
+	if (len == 2 && s[0] == 0xc2 && s[1] < 0xa0)
+		return s[1];
+	if (len != 3 || s[0] != 0xe2)
+		return 0;
+	if ((s[1] == 0x80 && s[2] >= 0xaa && s[2] <= 0xae) ||
+	    (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9))
+		return 0x2000 + (s[1] & 0x3fu) * 64 + (s[2] & 0x3fu);
+	return 0;
+}
+
 static void
-escape(struct text *t, unsigned char c)
+escape(struct text *t, unsigned c)
 {
 	static const char letters[] = "btn\0fr";
 	char out[8];
@@ -171,6 +186,8 @@ text_escaped(struct text *t, const char *s, size_t len)
 			text_puts(t, "\xef\xbf\xbd");
 		else if (n == 1)
 			escape(t, u[i]);
+		else if (control(u + i, n) != 0)
+			escape(t, control(u + i, n));
 		else
 			text_bytes(t, s + i, n);
 		i += n > 0 ? n : 1;
@@ -183,6 +200,21 @@ text_string(struct text *t, const char *s, size_t len)
 	text_byte(t, '"');
 	text_escaped(t, s, len);
 	text_byte(t, '"');
+}
+
+void
+text_word(struct text *t, const char *s, size_t len)
+{
+	static const char separators[] = " =,{}[]";
+	size_t i = 0;
+
+	while (i < len && is_plain((unsigned char)s[i]) &&
+	       strchr(separators, s[i]) == NULL)
+		i++;
+	if (i == len && len > 0)
+		text_bytes(t, s, len);
+	else
+		text_string(t, s, len);
 }
 
 void

@@ -65,8 +65,9 @@ void text_signed(struct text *t, int64_t n);
 void text_real(struct text *t, double n);
 
 /*
- * A string with quotes (RFC 8259). Control characters are escaped. Each byte
- * that is no part of valid UTF-8 (RFC 3629) becomes U+FFFD.
+ * A string with quotes (RFC 8259). Control characters are escaped, those of C1
+ * and of the direction of writing, too: a terminal obeys them. Each byte that
+ * is no part of valid UTF-8 (RFC 3629) becomes U+FFFD.
  */
 void text_string(struct text *t, const char *s, size_t len);
 
@@ -75,6 +76,9 @@ void text_escaped(struct text *t, const char *s, size_t len);
 
 /* Each byte that is no part of valid UTF-8 becomes U+FFFD. */
 void text_utf8(struct text *t, const char *s, size_t len);
+
+/* The same for people: with quotes only if it is not one word. */
+void text_word(struct text *t, const char *s, size_t len);
 
 /* Nanoseconds since 1970, UTC, as RFC 3339 has them, with quotes. */
 void text_time(struct text *t, int64_t ns);
