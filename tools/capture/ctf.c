@@ -394,31 +394,19 @@ static const char link_fields[] =
     "				hex16_t _ether_type;\n"
     "			} _ethernet;\n"
     "		} _link_header;\n";
-#define TRANSPORT(in)                                                 \
-	in "		enum transport_header_type "                            \
-	   "_transport_header_type;\n" in                             \
-	   "		variant <_transport_header_type> {\n" in      \
-	   "			struct unknown_header _unknown;\n" in \
-	   "			struct tcp_header _tcp;\n" in         \
-	   "			struct udp_header _udp;\n" in         \
-	   "			struct icmp_header _icmp;\n" in       \
-	   "			struct icmp_header _icmpv6;\n" in     \
-	   "		} _transport_header;\n"
-static const char transport_fields[] = TRANSPORT("");
-static const char inner_fields[] =
+static const char transport_fields[] =
+    "		enum transport_header_type _transport_header_type;\n"
+    "		variant <_transport_header_type> {\n"
+    "			struct unknown_header _unknown;\n"
+    "			struct tcp_header _tcp;\n"
+    "			struct udp_header _udp;\n"
+    "			struct icmp_header _icmp;\n"
+    "			struct icmp_header _icmpv6;\n"
+    "		} _transport_header;\n";
+static const char tunnel_fields[] =
     "		enum tunnel _tunnel;\n"
     "		enum network_header_type _inner_header_type;\n"
-    "		variant <_inner_header_type> {\n"
-    "			struct {\n"
-    "				struct ipv4_header "
-    "_network_header;\n" TRANSPORT(
-	"		") "			} _ipv4;\n"
-			   "			struct {\n"
-			   "				struct ipv6_header "
-			   "_network_header;\n" TRANSPORT(
-			       "		") "			} "
-						   "_ipv6;\n"
-						   "		} _inner;\n";
+    "		variant <_inner_header_type> {\n";
 static const char payload_fields[] =
     "		uint32_t _payload_length;\n"
     "		hex8_t _payload[_payload_length];\n";
@@ -516,19 +504,40 @@ has_headers(enum payload payload)
 	return payload == PAYLOAD_HEADERS || payload == PAYLOAD_FULL;
 }
 
-/* NETWORK: the structure of its header, or NULL. */
+/* What put_network() makes; NETWORK: "ipv4", "ipv6". */
+static void
+network_fields(struct buf *out, const char *network)
+{
+	tsdl_format(
+	    out, "		struct %s_header _network_header;\n", network);
+	tsdl_text(out, transport_fields);
+}
+
+/* What put_inner() makes. */
+static void
+inner_fields(struct buf *out)
+{
+	static const char *const networks[] = { "ipv4", "ipv6" };
+
+	tsdl_text(out, tunnel_fields);
+	for (size_t i = 0; i < ARRAY_LEN(networks); i++) {
+		tsdl_text(out, "		struct {\n");
+		network_fields(out, networks[i]);
+		tsdl_format(out, "		} _%s;\n", networks[i]);
+	}
+	tsdl_text(out, "		} _inner;\n");
+}
+
+/* NETWORK: as for network_fields(), or NULL. */
 static void
 packet_event(struct buf *out, const char *name, enum event_id id,
     const char *network, enum payload payload)
 {
 	event_begin(out, name, id);
-	if (network != NULL) {
-		tsdl_format(
-		    out, "		struct %s _network_header;\n", network);
-		tsdl_text(out, transport_fields);
-	}
+	if (network != NULL)
+		network_fields(out, network);
 	if (id == EVENT_IPV4_TUNNEL || id == EVENT_IPV6_TUNNEL)
-		tsdl_text(out, inner_fields);
+		inner_fields(out);
 	tsdl_text(
 	    out, payload == PAYLOAD_SUMMARY ? summary_fields : packet_fields);
 	if (has_headers(payload))
@@ -551,13 +560,13 @@ ctf_metadata(struct buf *out, const struct ctf_trace *trace)
 	packet_event(out, "net:packet", EVENT_PACKET, NULL, trace->payload);
 	if (has_headers(trace->payload)) {
 		packet_event(
-		    out, "net:ipv4", EVENT_IPV4, "ipv4_header", trace->payload);
+		    out, "net:ipv4", EVENT_IPV4, "ipv4", trace->payload);
 		packet_event(
-		    out, "net:ipv6", EVENT_IPV6, "ipv6_header", trace->payload);
-		packet_event(out, "net:ipv4_tunnel", EVENT_IPV4_TUNNEL,
-		    "ipv4_header", trace->payload);
-		packet_event(out, "net:ipv6_tunnel", EVENT_IPV6_TUNNEL,
-		    "ipv6_header", trace->payload);
+		    out, "net:ipv6", EVENT_IPV6, "ipv6", trace->payload);
+		packet_event(out, "net:ipv4_tunnel", EVENT_IPV4_TUNNEL, "ipv4",
+		    trace->payload);
+		packet_event(out, "net:ipv6_tunnel", EVENT_IPV6_TUNNEL, "ipv6",
+		    trace->payload);
 	}
 	event_begin(out, "net:stats", EVENT_STATS);
 	tsdl_text(out, stats_fields);
