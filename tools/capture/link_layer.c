@@ -11,9 +11,8 @@
 /* Protocols of PPP (IANA). */
 enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057, PPP_MPLS = 0x0281 };
 
-/* IPv4 or IPv6, by the version with which a header begins. */
-static uint16_t
-by_version(const struct reader *r)
+uint16_t
+link_layer_by_version(const struct reader *r)
 {
 	if (reader_left(r) == 0)
 		return ETHER_TYPE_NONE;
@@ -108,7 +107,7 @@ mpls(struct reader *r)
 		if (label == NULL)
 			return ETHER_TYPE_NONE;
 	} while ((label[2] & 1) == 0);
-	return by_version(r);
+	return link_layer_by_version(r);
 }
 
 static uint16_t
@@ -179,11 +178,11 @@ find(struct link_layer *l, uint16_t link_type, struct reader *r)
 	case LINKTYPE_NULL: /* a family, whose number depends on the system */
 	case LINKTYPE_LOOP:
 		(void)reader_take(r, 4);
-		return after(l, by_version(r), r);
+		return after(l, link_layer_by_version(r), r);
 	case LINKTYPE_RAW:
 	case LINKTYPE_IPV4:
 	case LINKTYPE_IPV6:
-		return after(l, by_version(r), r);
+		return after(l, link_layer_by_version(r), r);
 	case LINKTYPE_IEEE802_11:
 		return after(l, wireless(r, &l->is_piece), r);
 	case LINKTYPE_RADIOTAP:

@@ -54,6 +54,11 @@ link_layer_u16(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
+/* The Ethernet type of IPv4 or IPv6, by the version with which R begins; 0: it
+ * is neither. */
+struct reader;
+uint16_t link_layer_by_version(const struct reader *r);
+
 /* Tags of IEEE 802.1Q and 802.1ad that are kept; all are skipped. */
 #define LINK_LAYER_VLANS 4
 

@@ -17,15 +17,6 @@ enum {
 	PORT_OLD_VXLAN = 8472, /* Linux */
 };
 
-/* IPv4 or IPv6, by the version with which R begins. */
-static uint16_t
-by_version(const struct reader *r)
-{
-	if (reader_left(r) == 0)
-		return ETHER_TYPE_NONE;
-	return r->p[0] >> 4 == 6 ? ETHER_TYPE_IPV6 : ETHER_TYPE_IPV4;
-}
-
 /* Version 0, without routes (RFC 1701). Its flags say what else is there. */
 static uint16_t
 gre(struct reader *r)
@@ -76,7 +67,7 @@ gtp(struct reader *r)
 	if (p == NULL || (p[0] & 0xf0) != 0x30 || p[1] != 255)
 		return ETHER_TYPE_NONE;
 	if ((p[0] & 7) == 0)
-		return by_version(r);
+		return link_layer_by_version(r);
 	(void)reader_take(r, 3);
 	next = reader_u8(r);
 	while ((p[0] & 4) != 0 && next != 0 && !r->bad) {
@@ -86,7 +77,7 @@ gtp(struct reader *r)
 			return ETHER_TYPE_NONE;
 		next = reader_u8(r);
 	}
-	return by_version(r);
+	return link_layer_by_version(r);
 }
 
 static enum tunnel_type
@@ -128,7 +119,8 @@ pim(struct reader *r)
 {
 	const uint8_t *p = reader_take(r, 8);
 
-	return p == NULL || p[0] != 0x21 ? ETHER_TYPE_NONE : by_version(r);
+	return p == NULL || p[0] != 0x21 ? ETHER_TYPE_NONE
+					 : link_layer_by_version(r);
 }
 
 void
