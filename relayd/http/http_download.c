@@ -261,16 +261,13 @@ on_answer(struct http *h, struct question *q)
 static void
 ask_part(struct download *d)
 {
-	struct question *q = calloc(1, sizeof(*q));
+	struct question *q = question_create(d->face->http, on_answer);
 	const uint64_t left = d->end - d->at;
 
 	if (q == NULL) {
 		fail_with(d, E_NOMEM);
 		return;
 	}
-	list_init(&q->node);
-	q->http = d->face->http;
-	q->done = on_answer;
 	d->part->at = d->at;
 	d->part->n = left < PART_SIZE ? (size_t)left : PART_SIZE;
 	buf_truncate(&d->part->data, 0);

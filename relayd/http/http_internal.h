@@ -139,7 +139,10 @@ enum status query_number(const struct evkeyvalq *query, const char *name,
  * or an error. */
 const char *query_list(const struct evkeyvalq *query, unsigned *limit,
     uint64_t *after, char *host, size_t host_size) MUST_CHECK;
-/* For ask(). NULL: out of memory, and R was answered. */
+/* For ask(), without a request. NULL: out of memory. */
+struct question *question_create(
+    struct http *h, void (*done)(struct http *h, struct question *q));
+/* The same with R. NULL: R was answered. */
 struct question *question_new(struct http *h, struct evhttp_request *r,
     void (*done)(struct http *h, struct question *q));
 void question_destroy(struct question *q);

@@ -86,19 +86,29 @@ query_parse(struct evkeyvalq *query, const struct evhttp_request *r)
 }
 
 struct question *
-question_new(struct http *h, struct evhttp_request *r,
-    void (*done)(struct http *h, struct question *q))
+question_create(
+    struct http *h, void (*done)(struct http *h, struct question *q))
 {
 	struct question *q = calloc(1, sizeof(*q));
 
-	if (q == NULL) {
-		server_answer_text(r, 503, API_NO_MEMORY);
+	if (q == NULL)
 		return NULL;
-	}
 	list_init(&q->node);
 	q->http = h;
-	q->request = r;
 	q->done = done;
+	return q;
+}
+
+struct question *
+question_new(struct http *h, struct evhttp_request *r,
+    void (*done)(struct http *h, struct question *q))
+{
+	struct question *q = question_create(h, done);
+
+	if (q == NULL)
+		server_answer_text(r, 503, API_NO_MEMORY);
+	else
+		q->request = r;
 	return q;
 }
 

@@ -4,17 +4,14 @@
 #include "tools/send/follow.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/heap.h"
 #include "tools/client/client.h"
 #include "tools/send/follow_state.h"
 #include "tools/send/followed.h"
+#include "tools/send/sender.h"
 #include "tools/send/trace.h"
 
 struct follow {
@@ -329,24 +326,10 @@ follow_run(
 {
 	struct follow f = { .options = o, .report = r, .stop = stop };
 	const struct client_watch watch = { .goes_on = goes_on, .arg = &f };
-	char host[HOST_NAME_MAX + 1] = "localhost", name[256];
-	const struct client_config config = {
-		.url = o->url,
-		.waits = true,
-		.session_name = o->session != NULL ? o->session : name,
-		.hostname = o->hostname != NULL ? o->hostname : host,
-		.live_timer_us = o->live_timer_us,
-		.outstanding = o->outstanding,
-		.rate = o->rate,
-		.udp = o->udp,
-		.resend = o->resend,
-		.fragment_size = o->fragment,
-		.gap_timeout_us = o->gap_timeout_us,
-		.watch = &watch,
-	};
+	char name[TRACES_NAME_MAX] = "";
+	const struct client_config config = sender_config(o, name, &watch);
 	enum status st = followed_open(&f.all, o->directories[0]);
 
-	(void)gethostname(host, sizeof(host) - 1);
 	if (st != OK)
 		report_error(r, "%s: %s", o->directories[0], strerror(errno));
 	if (st == OK && !traces_name(o->directories[0], name))

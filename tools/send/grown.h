@@ -36,7 +36,7 @@ enum status grown_open(
     struct grown *g, int dir, int index_dir, const char *name) MUST_CHECK;
 void grown_close(struct grown *g);
 
-/* Is there another record? Then g->next is it. E_NOENT: not yet. E_IO. */
+/* Is there another record? Then g->next is it. E_NOENT: not yet. */
 enum status grown_look(struct grown *g) MUST_CHECK;
 /* The packet of g->next; PACKET->done frees its bytes. E_NOENT: they are gone,
  * as a ring has overwritten them. E_LIMIT: no relay takes it; E_NOMEM; E_IO. */

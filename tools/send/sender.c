@@ -249,18 +249,17 @@ run(struct sender *s)
 	return st;
 }
 
-enum status
-sender_run(const struct send_options *o, struct traces *t, struct report *r,
-    volatile sig_atomic_t *stop)
+struct client_config
+sender_config(const struct send_options *o, const char *name,
+    const struct client_watch *watch)
 {
-	struct sender s = {
-		.options = o, .traces = t, .report = r, .stop = stop
-	};
-	char host[HOST_NAME_MAX + 1] = "localhost";
-	struct client_config config = {
+	static char host[HOST_NAME_MAX + 1] = "localhost";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	return (struct client_config){
 		.url = o->url,
 		.waits = true,
-		.session_name = o->session != NULL ? o->session : t->name,
+		.session_name = o->session != NULL ? o->session : name,
 		.hostname = o->hostname != NULL ? o->hostname : host,
 		.live_timer_us = o->live_timer_us,
 		.outstanding = o->outstanding,
@@ -269,8 +268,18 @@ sender_run(const struct send_options *o, struct traces *t, struct report *r,
 		.resend = o->resend,
 		.fragment_size = o->fragment,
 		.gap_timeout_us = o->gap_timeout_us,
-		.watch = &s.watch,
+		.watch = watch,
 	};
+}
+
+enum status
+sender_run(const struct send_options *o, struct traces *t, struct report *r,
+    volatile sig_atomic_t *stop)
+{
+	struct sender s = {
+		.options = o, .traces = t, .report = r, .stop = stop
+	};
+	struct client_config config = sender_config(o, t->name, &s.watch);
 	enum status st;
 
 	s.watch = (struct client_watch){ .goes_on = goes_on, .arg = &s };
@@ -278,7 +287,6 @@ sender_run(const struct send_options *o, struct traces *t, struct report *r,
 	s.channel = badnet_channel(&s.badnet);
 	if (badnet_is_bad(&o->badnet))
 		config.channel = &s.channel;
-	(void)gethostname(host, sizeof(host) - 1);
 	st = schedule_init(&s.schedule, t);
 	if (st == OK)
 		st = client_create(&s.client, &config);

@@ -7,9 +7,15 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "tools/client/client.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
 #include "tools/send/trace.h"
+
+/* What the options say of a session that NAME is the default name of; it has
+ * WATCH, and both are borrowed. One thread. */
+struct client_config sender_config(const struct send_options *o,
+    const char *name, const struct client_watch *watch);
 
 /*
  * Send one session, from connect to close. When *STOP becomes true (a signal
