@@ -83,13 +83,25 @@ def number(text):
     return int(text.split(",")[0], 0) if text else None
 
 
+def is_of(e, network):
+    return e.name in (network, network + "_tunnel")
+
+
+def v4_text(address):
+    return ".".join(map(str, address))
+
+
+def v6_text(address):
+    return str(make.ipaddress.ip_address(struct.pack(">8H", *address)))
+
+
 def v4(e, name):
-    return ".".join(map(str, e[name])) if e.name == "ipv4" else ""
+    return v4_text(e[name]) if is_of(e, "ipv4") else ""
 
 
 def v6(e, name):
-    return make.ipaddress.ip_address(struct.pack(">8H", *e[name])) \
-        if e.name == "ipv6" else None
+    return make.ipaddress.ip_address(v6_text(e[name])) \
+        if is_of(e, "ipv6") else None
 
 
 def mac(e, name):
@@ -111,7 +123,7 @@ def compare_headers(e, row, where, has_less=False):
         "ip.src": v4(e, "saddr"), "ip.dst": v4(e, "daddr"),
         "ipv6.src": v6(e, "saddr"), "ipv6.dst": v6(e, "daddr"),
         "ip.ttl": e.get("ttl"), "ip.id": e.get("id"),
-        "ip.proto": e["protocol"] if e.name == "ipv4" else None,
+        "ip.proto": e["protocol"] if is_of(e, "ipv4") else None,
         "ipv6.hlim": e.get("hop_limit"), "ipv6.flow": e.get("flow_lbl"),
     }
     for kind in "tcp", "udp":
@@ -135,6 +147,24 @@ def compare_headers(e, row, where, has_less=False):
             want = number(want)
         if not (is_cut and got in (None, "")):
             equal(got, want, f"{where}: {name}")
+    compare_inner(e, row, where)
+
+
+def compare_inner(e, row, where):
+    """Those of the packet in a tunnel are among those that tshark sees behind
+    the first."""
+    if "saddr" not in e.inner:
+        return
+    network, text = ("ip", v4_text) if "ttl" in e.inner else ("ipv6", v6_text)
+    ours = {network + ".src": text(e.inner["saddr"]),
+            network + ".dst": text(e.inner["daddr"])}
+    kind = {1: "tcp", 2: "udp"}.get(e.inner["transport_header_type"])
+    if kind is not None:
+        ours[kind + ".srcport"] = str(e.inner["source_port"])
+        ours[kind + ".dstport"] = str(e.inner["dest_port"])
+    for name, got in ours.items():
+        check(got in row[name].split(","),
+              f"{where}: {name} {got} is not in {row[name]}")
 
 
 def tshark(path):

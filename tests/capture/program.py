@@ -183,22 +183,39 @@ SCALAR = re.compile(r"(\w+) = (0x[0-9A-F]+|\d+)(?![\w.])")
 ARRAY = re.compile(r"(\w+) = \[ ((?:\[\d+\] = \w+,? )*)\]")
 
 
+def cut_out(text, begin):
+    """TEXT without what begins with BEGIN and its brace, and that."""
+    start = text.find(begin)
+    if start < 0:
+        return text, ""
+    end, depth = start + len(begin), 1
+    while depth > 0:
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
+        end += 1
+    return text[:start] + text[end:], text[start + len(begin):end]
+
+
+def fields_of(body):
+    body, fields = ENUM.sub(r"\1", body), {}
+    for name, items in ARRAY.findall(body):
+        fields[name] = [int(i, 0) for i in ITEM.findall(items)]
+    for name, value in SCALAR.findall(ARRAY.sub("", body)):
+        fields[name] = int(value, 0)
+    return fields
+
+
 class Event:
-    """A line of babeltrace2. Fields by their names, those of headers, too."""
+    """A line of babeltrace2. Fields by their names, those of headers, too.
+    INNER: those of the packet in a tunnel."""
 
     def __init__(self, line):
         m = LINE.match(line)
         check(m is not None, f"not understood: {line[:200]}")
         self.ns = int(m[1]) * 10 ** 9 + int(m[2])
         self.name = m[3].partition(":")[2]
-        body = ENUM.sub(r"\1", m[5])
-        self.fields = {}
-        for name, items in ARRAY.findall(body):
-            self.fields[name] = [int(i, 0) for i in ITEM.findall(items)]
-        for name, value in SCALAR.findall(ARRAY.sub("", body)):
-            self.fields[name] = int(value, 0)
-        for name, value in SCALAR.findall(m[4]):
-            self.fields[name] = int(value)
+        body, inner = cut_out(m[5], " inner = {")
+        self.fields = fields_of(body) | fields_of(m[4])
+        self.inner = fields_of(inner)
 
     def __getitem__(self, name):
         return self.fields[name]
