@@ -12,40 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "tools/ctl/answer.h"
 #include "tools/ctl/ctl.h"
+#include "tools/ctl/progress.h"
 #include "tools/ctl/stored.h"
 #include "tools/ctl/text.h"
-
-#define PROGRESS_NS (NS_PER_S / 2)
 
 struct download {
 	struct ctl *c;
 	const char *name; /* of the file, as it can be shown */
 	int fd;
 	uint64_t at, size;
-	uint64_t began_ns, shown_ns, first; /* first: AT when it began */
-	int error;			    /* of a write; 0: none */
+	struct progress progress;
+	int error; /* of a write; 0: none */
 };
-
-static void
-show_progress(struct download *d, bool is_last)
-{
-	char done[TEXT_UNIT_MAX], all[TEXT_UNIT_MAX], rate[TEXT_UNIT_MAX];
-	const uint64_t now = clock_now_ns();
-	const double s = (double)(now - d->began_ns) / NS_PER_S;
-
-	if (!isatty(STDERR_FILENO) ||
-	    (!is_last && now - d->shown_ns < PROGRESS_NS))
-		return;
-	d->shown_ns = now;
-	fprintf(stderr, "\r%s: %3u %%, %s of %s, %s \033[K%s", d->name,
-	    (unsigned)(d->at * 100 / d->size), text_bytes(done, d->at),
-	    text_bytes(all, d->size),
-	    text_rate(rate, s > 0 ? (double)(d->at - d->first) / s : 0),
-	    is_last ? "\n" : "");
-}
 
 static bool
 take(const char *p, size_t n, void *arg)
@@ -65,7 +45,7 @@ take(const char *p, size_t n, void *arg)
 		n -= (size_t)done;
 		d->at += (uint64_t)done;
 	}
-	show_progress(d, false);
+	progress_show(&d->progress, d->at);
 	return true;
 }
 
@@ -75,11 +55,10 @@ fetch_rest(struct download *d, const char *path, const char *tag)
 {
 	enum status st = OK;
 
-	d->first = d->at;
-	d->began_ns = clock_now_ns();
+	progress_begin(&d->progress, d->name, d->at, d->size);
 	if (d->at < d->size)
 		st = fetch_part(d->c->fetch, path, tag, d->at, take, d);
-	show_progress(d, true);
+	progress_end(&d->progress, d->at);
 	if (d->error == 0 && st == OK && d->at == d->size && fsync(d->fd) != 0)
 		d->error = errno;
 	if (d->error != 0)

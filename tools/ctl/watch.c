@@ -13,9 +13,8 @@
 #include "tools/ctl/session.h"
 #include "tools/ctl/status.h"
 #include "tools/ctl/text.h"
+#include "tools/ctl/viewer.h"
 #include "tools/ctl/watch.h"
-
-#define VIEWER "babeltrace2"
 
 /* Is HOST an IPv4 address of this machine? */
 static bool
@@ -97,18 +96,13 @@ print_word(const char *word)
 	putc('\'', stdout);
 }
 
-/* WORDS: NULL at the end. */
 static int
-start_viewer(const struct ctl *c, char **words)
+start_viewer(const struct ctl *c, const struct viewer *v)
 {
-	if (!c->options.dry_run) {
-		execvp(VIEWER, words);
-		return ctl_fail(VIEWER " cannot be started: %s%s",
-		    strerror(errno),
-		    errno == ENOENT ? " (the package " VIEWER ")" : "");
-	}
-	for (size_t i = 0; words[i] != NULL; i++) {
-		char *escaped = text_escaped(words[i]);
+	if (!c->options.dry_run)
+		return viewer_become(v);
+	for (size_t i = 0; i < v->n; i++) {
+		char *escaped = text_escaped(v->words[i]);
 
 		if (i > 0)
 			putc(' ', stdout);
@@ -119,60 +113,26 @@ start_viewer(const struct ctl *c, char **words)
 	return CTL_OK;
 }
 
-/* The value of --params, in which strings are written as in C. The viewer ends
- * with the session, as with -i. */
-static char *
-params_of(const char *url)
-{
-	static const char begin[] = "inputs=[\"",
-			  end[] = "\"],session-not-found-action=\"end\"";
-	char *out = ctl_memory(
-	    malloc(sizeof(begin) + 2 * strlen(url) + sizeof(end)));
-	char *p = out;
-
-	p = mempcpy(p, begin, sizeof(begin) - 1);
-	for (; *url != '\0'; url++) {
-		if (*url == '"' || *url == '\\')
-			*p++ = '\\';
-		*p++ = *url;
-	}
-	memcpy(p, end, sizeof(end));
-	return out;
-}
-
 /* One session by -i, as people type it; of several each is a component. */
 static int
 watch_urls(const struct ctl *c, char **urls, size_t n)
 {
-	static char viewer[] = VIEWER, input[] = "-i", plugin[] = "lttng-live";
-	static char component[] = "-c", class[] = "source.ctf.lttng-live";
-	static char option[] = "-p";
-	char *const *more = c->options.more;
-	size_t n_more = 0, at = 0;
+	struct viewer v = { 0 };
 	int status;
-	char **words;
 
-	while (more != NULL && more[n_more] != NULL)
-		n_more++;
-	words = ctl_memory(calloc(4 * n + n_more + 2, sizeof(*words)));
-	words[at++] = viewer;
-	for (size_t i = 0; i < n && n > 1; i++) {
-		words[at++] = component;
-		words[at++] = class;
-		words[at++] = option;
-		words[at++] = params_of(urls[i]);
-	}
-	if (n == 1) {
-		words[at++] = input;
-		words[at++] = plugin;
-		words[at++] = urls[0];
-	}
-	if (n_more > 0)
-		memcpy(words + at, more, n_more * sizeof(*words));
-	status = start_viewer(c, words);
+	viewer_add(&v, VIEWER);
 	for (size_t i = 0; i < n && n > 1; i++)
-		free(words[4 + 4 * i]);
-	free(words);
+		viewer_live(&v, urls[i]);
+	if (n == 1) {
+		viewer_add(&v, "-i");
+		viewer_add(&v, "lttng-live");
+		viewer_add(&v, urls[0]);
+	}
+	for (char *const *more = c->options.more; more != NULL && *more != NULL;
+	     more++)
+		viewer_add(&v, *more);
+	status = start_viewer(c, &v);
+	viewer_free(&v);
 	return status;
 }
 
@@ -180,24 +140,11 @@ static int
 watch_picked(
     const struct ctl *c, const struct relay_status *r, const struct picked *p)
 {
-	struct json_answer a = { 0 };
-	const json_t *live = answer_object(&a, r->listeners, "live");
-	char **urls = ctl_memory(calloc(p->n + 1, sizeof(*urls)));
-	const char *why = "";
-	enum status st = OK;
-	int status;
+	char **urls = viewer_urls(c, r, p);
+	const int status = urls == NULL ? CTL_FAILED
+					: watch_urls(c, urls, p->n);
 
-	for (size_t i = 0; i < p->n && st == OK; i++) {
-		urls[i] = ctl_memory(malloc(WATCH_URL_MAX));
-		st = watch_url(urls[i], &c->options.address,
-		    answer_text(&a, live, "host"),
-		    (unsigned)answer_number(&a, live, "port"),
-		    p->all[i].session, &why);
-	}
-	status = st == OK ? watch_urls(c, urls, p->n) : ctl_fail("%s", why);
-	for (size_t i = 0; i < p->n; i++)
-		free(urls[i]);
-	free(urls);
+	viewer_free_urls(urls, p->n);
 	return status;
 }
 
