@@ -3,7 +3,9 @@
  * from it: rates, orders, verdicts. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -13,6 +15,7 @@
 #include "tools/ctl/check.h"
 #include "tools/ctl/event.h"
 #include "tools/ctl/options.h"
+#include "tools/ctl/since.h"
 #include "tools/ctl/status.h"
 #include "tools/ctl/top.h"
 #include "tools/ctl/watch.h"
@@ -99,6 +102,10 @@ static const struct {
 	    "c/s" },
 	{ "watch --host=h -- -v --clock-seconds", COMMAND_watch, NULL },
 	{ "top -s lost -i 0.5 -n 3", COMMAND_top, NULL },
+	{ "tail web --text -e a -e b --filter=x=1 --wait", COMMAND_tail,
+	    "web" },
+	{ "tail --all --since=10m", COMMAND_tail, NULL },
+	{ "export a b c.json", COMMAND_export, "c.json" },
 	{ "events --recent=5 -n1", COMMAND_events, NULL },
 	{ "vacuum --dry-run", COMMAND_vacuum, NULL },
 	{ "keep x --no --all", COMMAND_keep, "x" },
@@ -129,7 +136,10 @@ TEST(bad_command_lines_are_refused)
 		"top -i 0", "top -n 0", "events --recent=1001",
 		"status --timeout=x", "check --disk-warning=101",
 		"check --lost-warning=0", "status -- x", "--nothing status",
-		"status --url=ftp://x" };
+		"status --url=ftp://x", "tail", "tail x --json --text",
+		"tail x --filter=x", "tail x --filter==1",
+		"tail x --event=", "tail x --since=soon", "export x.json",
+		"watch --all", "tail x -- -v" };
 	struct ctl_options o;
 	char line[128];
 
@@ -137,6 +147,49 @@ TEST(bad_command_lines_are_refused)
 		snprintf(line, sizeof(line), "%s", bad[i]);
 		ck_assert_msg(parsed(&o, line) != OK, "%s", bad[i]);
 	}
+}
+
+/* 1700000000 is 2023-11-14 22:13:20 in UTC; now is half a second later. */
+#define NOW (UINT64_C(1700000000) * NS_PER_S + NS_PER_S / 2)
+
+static const struct {
+	const char *text;
+	uint64_t ns;
+} times[] = {
+	{ "@1700000000", NOW - NS_PER_S / 2 },
+	{ "@1700000000.5", NOW },
+	{ "@1700000000.500000000", NOW },
+	{ "10m", NOW - 600 * NS_PER_S },
+	{ "250ms", NOW - NS_PER_S / 4 },
+	{ "0", NOW },
+	{ "2023-11-14T22:13:20.5Z", NOW },
+	{ "2023-11-14 22:13:20", NOW + NS_PER_S * 3600 * 3 - NS_PER_S / 2 },
+	{ "22:13:20.5Z", NOW },
+	{ "22:13Z", NOW - NS_PER_S * 20 - NS_PER_S / 2 },
+	{ "2023-11-14Z", NOW - NS_PER_S * 80000 - NS_PER_S / 2 },
+};
+
+TEST_ROWS(times_are_understood, ARRAY_LEN(times))
+{
+	uint64_t ns = 0;
+
+	setenv("TZ", "UTC+3", 1);
+	tzset();
+	ck_assert_int_eq(since_parse(times[_i].text, NOW, &ns), OK);
+	ck_assert_uint_eq(ns, times[_i].ns);
+}
+
+TEST(other_times_are_refused)
+{
+	static const char *const bad[] = { "", "soon", "@", "@x", "@1.", "@1.x",
+		"@-1", "@99999999999999999999", "10", "10x", "25:00",
+		"2023-11-14x", "2023-11-14 22", "22:13:20.", "22:13 ",
+		"1969-12-31 00:00Z" };
+	uint64_t ns;
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		ck_assert_msg(
+		    since_parse(bad[i], NOW, &ns) == E_MALFORMED, "%s", bad[i]);
 }
 
 TEST(members_of_another_type_are_found)

@@ -19,6 +19,11 @@ COMMAND(top, NULL, HAS(SORT) | HAS(INTERVAL) | HAS(COUNT) | HAS(HOST),
     "the busiest sessions, refreshed; q quits")
 COMMAND(watch, "SESSION...", HAS(DRY_RUN) | HAS(HOST),
     "view live sessions with babeltrace2; arguments after -- are passed to it")
+COMMAND(tail, "SESSION...",
+    HAS(JSON) | HAS(TEXT) | HAS(PERFETTO) | HAS(SINCE) | HAS(EVENT) | HAS(FILTER) | HAS(WAIT) | HAS(FOLLOW_NAME) | HAS(ALL) | HAS(HOST),
+    "events of live sessions, as JSON, text or for Perfetto, by babeltrace2")
+COMMAND(export, "TRACE... FILE", 0,
+    "convert finished traces: FILE ends in .ndjson, .txt or .perfetto")
 COMMAND(events, NULL, HAS(JSON) | HAS(RECENT) | HAS(COUNT),
     "events of the relay, as they happen")
 COMMAND(stored, NULL, HAS(JSON) | HAS(HOST) | HAS(NAMES),

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/near.h"
 #include "common/option.h"
+#include "tools/ctl/since.h"
 
 #define PROGRAM "tracepulse"
 #define SECONDS_MAX 3600.0
@@ -60,6 +62,43 @@ take_sort(const struct option_row *r, void *to, const char *arg)
 	return E_MALFORMED;
 }
 
+static enum status
+take_since(const struct option_row *r, void *to, const char *arg)
+{
+	struct ctl_options *o = to;
+
+	(void)r;
+	o->has_since = true;
+	return since_parse(arg, clock_wall_ns(), &o->since_ns);
+}
+
+static enum status
+append(struct ctl_list *list, const char *text)
+{
+	if (list->n == CTL_LIST_MAX || *text == '\0')
+		return E_MALFORMED;
+	list->all[list->n++] = text;
+	return OK;
+}
+
+static enum status
+take_event(const struct option_row *r, void *to, const char *arg)
+{
+	(void)r;
+	return append(&((struct ctl_options *)to)->events, arg);
+}
+
+static enum status
+take_filter(const struct option_row *r, void *to, const char *arg)
+{
+	const char *equals = strchr(arg, '=');
+
+	(void)r;
+	return equals == NULL || equals == arg
+		   ? E_MALFORMED
+		   : append(&((struct ctl_options *)to)->filters, arg);
+}
+
 #define OPTIONS_TABLE "tools/ctl/options.tbl.h"
 #define OPTIONS_STRUCT struct ctl_options
 #define SECONDS(field) .take = take_seconds, .at = OPTION_PLACE(field, unsigned)
@@ -105,6 +144,7 @@ print_help(enum ctl_command command)
 	const char *operand = NULL;
 	uint32_t options = UINT32_MAX;
 	unsigned n = 0;
+	bool has_session;
 
 	if (command == N_COMMANDS) {
 		printf("Usage: " PROGRAM " COMMAND [OPTION]...\n"
@@ -120,11 +160,13 @@ print_help(enum ctl_command command)
 		    toupper((unsigned char)command_rows[command].help[0]),
 		    command_rows[command].help + 1);
 	}
-	if (command == N_COMMANDS || operand != NULL)
+	has_session = command == N_COMMANDS ||
+		      (operand != NULL && strstr(operand, "SESSION") != NULL);
+	if (has_session)
 		printf("SESSION is a number, NAME or HOST/NAME.\n");
-	if (command == COMMAND_watch)
+	if (command == COMMAND_watch || command == COMMAND_tail)
 		printf("It may be a pattern, such as 'web*' or 'box/*'.\n");
-	if (command == N_COMMANDS || operand != NULL)
+	if (has_session)
 		putchar('\n');
 	for (size_t i = 0; i < N_OPTIONS; i++)
 		if ((options >> i & 1) != 0)
@@ -190,17 +232,20 @@ static enum status
 take_words(struct ctl_options *o, char **words, int n)
 {
 	const char *operand = command_rows[o->command].operand;
+	bool has_any;
 	int most;
 
 	if (operand == NULL && n > 1)
 		return option_refuse(
 		    &table, "unexpected argument \"%s\"; see --help", words[1]);
-	/* --host may select sessions, too. */
-	if (operand != NULL && n < 2 && o->host == NULL)
-		return option_refuse(&table,
-		    "%s requires a SESSION; see --help",
-		    command_rows[o->command].name);
-	most = o->command == COMMAND_watch ? n
+	/* --host and --all of tail may select sessions, too. */
+	has_any = o->host != NULL || (o->command == COMMAND_tail && o->all);
+	if (o->command == COMMAND_export ? n < 3
+					 : operand != NULL && n < 2 && !has_any)
+		return option_refuse(&table, "%s requires %s; see --help",
+		    command_rows[o->command].name,
+		    o->command == COMMAND_export ? operand : "a SESSION");
+	most = strstr(operand != NULL ? operand : "", "...") != NULL ? n
 	       : o->command == COMMAND_get ? 3
 					   : 2;
 	if (n > most)
@@ -295,6 +340,10 @@ ctl_options_parse(struct ctl_options *o, int argc, char **argv)
 		return option_refuse(
 		    &table, "only watch accepts arguments after --");
 	st = fit_options(o, (uint32_t)words.given);
+	if (st == OK && o->command == COMMAND_tail &&
+	    o->json + o->text + (o->perfetto != NULL) > 1)
+		st = option_refuse(&table,
+		    "only one of --json, --text and --perfetto can be given");
 	if (st == OK)
 		st = take_words(o, argv, n);
 	return st == OK ? choose_url(o) : st;

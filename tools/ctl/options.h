@@ -30,6 +30,13 @@ enum sort_key {
 };
 extern const char *const sort_key_names[N_SORT_KEYS];
 
+/* An option that may be given more than once. */
+#define CTL_LIST_MAX 32
+struct ctl_list {
+	const char *all[CTL_LIST_MAX];
+	size_t n;
+};
+
 struct ctl_options {
 	bool is_done; /* help or version was printed: exit with status 0 */
 	enum ctl_command command; /* N_COMMANDS: none was recognised */
@@ -41,6 +48,11 @@ struct ctl_options {
 	unsigned timeout_ms;
 	bool json, is_long, all, names, dry_run, no;
 	const char *host, *state; /* NULL: none */
+	bool text, wait, follow_name;
+	const char *perfetto; /* NULL: none */
+	bool has_since;
+	uint64_t since_ns; /* since the epoch */
+	struct ctl_list events, filters;
 	enum sort_key sort;
 	unsigned interval_ms;
 	uint64_t count;	 /* 0: without end */

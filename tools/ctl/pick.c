@@ -168,6 +168,35 @@ look_for_applications(const struct sessions *s, struct picked *p)
 	p->n = n;
 }
 
+static bool
+is_there(const struct sessions *s, const char *text)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (is_live(&s->all[i]) &&
+		    (session_is_called(&s->all[i], text) ||
+			is_like(&s->all[i], text)))
+			return true;
+	return false;
+}
+
+bool
+pick_is_complete(const struct ctl *c, const struct sessions *s)
+{
+	for (size_t i = 0; i < c->options.n_operands; i++)
+		if (!is_there(s, c->options.operands[i]))
+			return false;
+	return c->options.n_operands > 0 || is_there(s, "*");
+}
+
+bool
+pick_has(const struct picked *p, const struct relay_session *s)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (are_alike(p->all[i].session, s))
+			return true;
+	return false;
+}
+
 int
 pick_sessions(const struct ctl *c, const struct sessions *s, struct picked *out)
 {
@@ -179,10 +208,13 @@ pick_sessions(const struct ctl *c, const struct sessions *s, struct picked *out)
 				    calloc(s->n + 1, sizeof(*out->all))) };
 	for (size_t i = 0; i < c->options.n_operands && status == CTL_OK; i++)
 		status = pick_one(c, s, operands[i], out);
-	/* Without operands: all sessions of the host that the user named. */
+	/* Without operands: all sessions, of the host that the user named. */
 	if (c->options.n_operands == 0 && !pick_like(s, "*", out))
-		status = ctl_fail("host %s has no live session",
-		    text_escape(host, sizeof(host), c->options.host));
+		status = c->options.host == NULL
+			     ? ctl_fail("the relay has no live session")
+			     : ctl_fail("host %s has no live session",
+				   text_escape(
+				       host, sizeof(host), c->options.host));
 	if (status == CTL_OK)
 		look_for_applications(s, out);
 	return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The live sessions that tracepulse watch shows. Main thread. */
+/* The live sessions that tracepulse watch and tail show. Main thread. */
 #ifndef TOOLS_CTL_PICK_H
 #define TOOLS_CTL_PICK_H
 
@@ -27,5 +27,12 @@ struct picked {
  */
 int pick_sessions(const struct ctl *c, const struct sessions *s,
     struct picked *out) MUST_CHECK;
+
+/* Does each operand name an open live session of S, or is there any without
+ * operands? */
+bool pick_is_complete(const struct ctl *c, const struct sessions *s) MUST_CHECK;
+
+/* Does babeltrace2 show S with the sessions of P? */
+bool pick_has(const struct picked *p, const struct relay_session *s) MUST_CHECK;
 
 #endif
