@@ -24,14 +24,19 @@ TYPES = {int: "integer { size = 64; align = 8; signed = true; }",
          str: "string"}
 
 
+def kind_of(value):
+    return f"struct {{ {fields(value)} }}" if isinstance(value, dict) \
+        else TYPES[type(value)]
+
+
 def fields(members):
-    return " ".join(f"{kind} _{name};" for name, kind in
-                    ((n, TYPES[type(v)]) for n, v in members.items()))
+    return " ".join(f"{kind_of(v)} _{n};" for n, v in members.items())
 
 
 def encode(members):
-    return b"".join(struct.pack("<q", v) if isinstance(v, int) else
-                    v.encode() + b"\0" for v in members.values())
+    return b"".join(
+        encode(v) if isinstance(v, dict) else struct.pack("<q", v)
+        if isinstance(v, int) else v.encode() + b"\0" for v in members.values())
 
 
 def write(directory, events, host="h", lost=0):

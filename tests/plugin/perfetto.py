@@ -263,6 +263,41 @@ def slices_are_paired():
               [{"pid": 10, "process_name": "app"}], "processes")
 
 
+def functions_have_names():
+    func = "lttng_ust_cyg_profile_fast:func_"
+    context = {**THREAD, "debug_info": {"bin": "app+0x1", "func": "main+0",
+                                        "src": ""}}
+    other = {**THREAD, "debug_info": {"bin": "", "func": "", "src": ""}}
+    with directory() as top:
+        event_trace.write(top / "t", [
+            (0, 1, func + "entry", context, {"addr": 1}),
+            (0, 2, func + "entry", other, {"addr": 0xab}),
+            (0, 3, func + "exit", other, {}),
+            (0, 4, func + "exit", context, {})])
+        trace = written(top, top / "t")
+        equal([(kind, name) for _, _, kind, name, _ in track_events(trace)],
+              [("SLICE_BEGIN", "main"), ("SLICE_BEGIN", "0xab"),
+               ("SLICE_END", None), ("SLICE_END", None)], "events")
+
+
+def processes_of_user_space_have_names():
+    """Of a trace with buffers per process; by an event of the state dump."""
+    with Daemon() as daemon, directory() as top:
+        replay_daemon.Replay(replay_daemon.Vector("perpid"), daemon,
+                             replay_daemon.whole).run()
+        got = tracks(written(top, daemon.out))
+        equal(sorted(dict(t["process"]).get("pid") for t in got.values()),
+              [28500, 28505], "processes")
+        equal({dict(t["process"])["process_name"] for t in got.values()},
+              {"app"}, "names")
+        event_trace.write(top / "t", [
+            (0, 1, "lttng_ust_statedump:procname", {"vpid": 3, "vtid": 4},
+             {"procname": "program"})])
+        got = tracks(written(top, top / "t"))
+        equal([dict(t["process"]) for t in got.values() if "process" in t],
+              [{"pid": 3, "process_name": "program"}], "process")
+
+
 def events_of_user_space():
     """A recorded session of stock LTTng, replayed to our relay."""
     with Daemon() as daemon, directory() as top:
@@ -361,6 +396,7 @@ def failures_say_why():
 
 
 CASES = (kernel_events_of_trace_cmd, kernel_events_of_lttng, slices_are_paired,
+         functions_have_names, processes_of_user_space_have_names,
          events_of_user_space, a_track_per_interface, every_type_is_decoded,
          clocks_of_several_traces_line_up, failures_say_why)
 

@@ -4,6 +4,7 @@
 
 #include "tools/plugin/ftrace.h"
 #include "tools/plugin/packets.h"
+#include "tools/plugin/places.h"
 
 /* The member of FtraceEvent for events called NAME, or NULL. */
 static const ProtobufCFieldDescriptor *
@@ -37,38 +38,22 @@ find_any(const char *name)
 	return found;
 }
 
-/* A member of PAYLOAD: NAME, or with "tid" for "pid" at its end. */
-static const bt_field_class *
-find_member(const bt_field_class *payload, const char *name, uint64_t *index)
-{
-	char other[64];
-	size_t len = strlen(name);
-
-	(void)snprintf(other, sizeof(other), "%s", name);
-	if (len >= 3 && strcmp(name + len - 3, "pid") == 0)
-		other[len - 3] = 't';
-	for (uint64_t i = 0;
-	     i < bt_field_class_structure_get_member_count(payload); i++) {
-		const bt_field_class_structure_member *m =
-		    bt_field_class_structure_borrow_member_by_index_const(
-			payload, i);
-		const char *is = bt_field_class_structure_member_get_name(m);
-
-		if (strcmp(is, name) == 0 || strcmp(is, other) == 0) {
-			*index = i;
-			return bt_field_class_structure_member_borrow_field_class_const(
-			    m);
-		}
-	}
-	return NULL;
-}
-
+/* A member of PAYLOAD that TO can hold: called as TO is, or "tid" for "pid". */
 static bool
-fits(const ProtobufCFieldDescriptor *to, const bt_field_class *class)
+find_member(const bt_field_class *payload, const ProtobufCFieldDescriptor *to,
+    uint64_t *index)
 {
-	return bt_field_class_type_is(bt_field_class_get_type(class),
-	    to->type == PROTOBUF_C_TYPE_STRING ? BT_FIELD_CLASS_TYPE_STRING
-					       : BT_FIELD_CLASS_TYPE_INTEGER);
+	bt_field_class_type type = to->type == PROTOBUF_C_TYPE_STRING
+				       ? BT_FIELD_CLASS_TYPE_STRING
+				       : BT_FIELD_CLASS_TYPE_INTEGER;
+	size_t len = strlen(to->name);
+	char other[64];
+
+	(void)snprintf(other, sizeof(other), "%s", to->name);
+	if (len >= 3 && strcmp(to->name + len - 3, "pid") == 0)
+		other[len - 3] = 't';
+	return places_member(payload, to->name, type, index) ||
+	       places_member(payload, other, type, index);
 }
 
 void
@@ -85,23 +70,12 @@ ftrace_kind(
 	     i++) {
 		const ProtobufCFieldDescriptor *to = &message->fields[i];
 		uint64_t index;
-		const bt_field_class *class = find_member(
-		    payload, to->name, &index);
 
-		if (class == NULL || !fits(to, class))
+		if (!find_member(payload, to, &index))
 			continue;
 		kind->fields[kind->n].to = to;
 		kind->fields[kind->n++].index = index;
 	}
-}
-
-int64_t
-ftrace_integer(const bt_field *field)
-{
-	if (bt_field_class_type_is(bt_field_get_class_type(field),
-		BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-		return (int64_t)bt_field_integer_unsigned_get_value(field);
-	return bt_field_integer_signed_get_value(field);
 }
 
 /* Sets the member TO of MESSAGE. */
@@ -117,9 +91,9 @@ set(char *message, const ProtobufCFieldDescriptor *to, const bt_field *from,
 	}
 	*(protobuf_c_boolean *)(message + to->quantifier_offset) = true;
 	if (to->type == PROTOBUF_C_TYPE_INT64)
-		*(int64_t *)member = ftrace_integer(from);
+		*(int64_t *)member = places_integer(from);
 	else /* int32, uint32 */
-		*(int32_t *)member = (int32_t)ftrace_integer(from);
+		*(int32_t *)member = (int32_t)places_integer(from);
 	return true;
 }
 

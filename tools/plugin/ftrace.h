@@ -36,7 +36,4 @@ void ftrace_kind(
 bool ftrace_append(const struct ftrace_kind *kind, const bt_field *payload,
     int64_t ns, const int64_t *tid, struct annotations *a, struct text *out);
 
-/* Of an integer. */
-int64_t ftrace_integer(const bt_field *field);
-
 #endif

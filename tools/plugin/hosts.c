@@ -194,21 +194,23 @@ uuid_of(const struct host *h, int64_t pid, int64_t tid)
 	return tracks_hash(TRACKS_HASH, key);
 }
 
-/* The main thread has the name of its process. */
-static bool
-put_process_name(
-    struct host *h, const struct thread *thread, char *name, struct text *out)
+uint64_t
+host_put_process_name(struct host *h, int64_t pid, const char *name,
+    struct annotations *a, struct text *out)
 {
 	Perfetto__TrackDescriptor descriptor = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ProcessDescriptor process =
 	    PERFETTO__PROCESS_DESCRIPTOR__INIT;
 
-	descriptor.uuid = uuid_of(h, thread->pid, 0);
+	descriptor.uuid = uuid_of(h, pid, 0);
 	descriptor.process = &process;
 	process.has_pid = true;
-	process.pid = (int32_t)thread->pid;
-	process.process_name = name;
-	return put_descriptor(h, &descriptor, out);
+	process.pid = (int32_t)pid;
+	process.process_name = annotations_string(a, name);
+	return process.process_name != NULL &&
+		       put_descriptor(h, &descriptor, out)
+		   ? descriptor.uuid
+		   : 0;
 }
 
 bool
@@ -227,13 +229,15 @@ host_put_thread(struct host *h, struct thread *thread, struct annotations *a,
 	of.has_pid = true;
 	of.pid = (int32_t)thread->pid;
 	of.has_tid = true;
-	of.tid = (int32_t)thread->tid;
+	of.tid = thread->tid;
 	if (thread->name[0] != '\0') {
 		of.thread_name = annotations_string(a, thread->name);
 		if (of.thread_name == NULL)
 			return false;
+		/* The main thread has the name of its process. */
 		if (thread->pid == thread->tid &&
-		    !put_process_name(h, thread, of.thread_name, out))
+		    host_put_process_name(
+			h, thread->pid, thread->name, a, out) == 0)
 			return false;
 	}
 	return put_descriptor(h, &descriptor, out);

@@ -63,6 +63,10 @@ bool host_put_track(struct host *h, struct track *track, const char *name,
 bool host_put_thread(struct host *h, struct thread *thread,
     struct annotations *a, struct text *out);
 
+/* Names process PID. Returns the UUID of its track; 0: no memory. */
+uint64_t host_put_process_name(struct host *h, int64_t pid, const char *name,
+    struct annotations *a, struct text *out);
+
 /* Of a process as the kernel lists it: one of its threads. */
 struct host_process {
 	int64_t tid, pid, ppid;

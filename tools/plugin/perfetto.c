@@ -9,6 +9,7 @@
 #include "tools/plugin/ftrace.h"
 #include "tools/plugin/hosts.h"
 #include "tools/plugin/perfetto.h"
+#include "tools/plugin/places.h"
 #include "tools/plugin/sink.h"
 #include "tools/plugin/slices.h"
 
@@ -26,18 +27,16 @@ struct stream {
 	struct host *host;
 	struct track track; /* for events of no known thread */
 	char *name;	    /* of the track */
+	bool has_pid;	    /* all of it is of one process */
+	int64_t pid;
 };
 
-/* Where an event has a value. */
-struct place {
-	bool is_there;
-	int part; /* 0, 1: contexts; 2: payload */
-	uint64_t index;
-};
+#define INTEGER BT_FIELD_CLASS_TYPE_INTEGER
 
 enum special {
 	SPECIAL_NONE,
 	SPECIAL_PROCESS,  /* lttng_statedump_process_state */
+	SPECIAL_PROCNAME, /* lttng_ust_statedump:procname */
 	SPECIAL_FUNCTION, /* its slice is a function */
 };
 
@@ -49,8 +48,12 @@ struct kind {
 	uint64_t slice; /* of the slice that it begins or ends */
 	struct place tid, pid, comm;
 	struct place prev, next; /* threads, of sched_switch */
+	struct place parent;	 /* of a process */
+	struct place process;	 /* the name of one */
 	struct place address;	 /* of a function */
-	struct plan *plans[3];
+	struct place info;	 /* "debug_info" of it, a structure */
+	uint64_t function;	 /* its name there */
+	struct plan *plans[PARTS];
 	struct ftrace_kind ftrace;
 };
 
@@ -118,6 +121,19 @@ name_track(struct stream *s, const char *name)
 	return s->name != NULL;
 }
 
+/* A trace of LTTng with buffers per process names that. */
+static void
+find_process_of(struct stream *s)
+{
+	const bt_value *pid =
+	    bt_trace_borrow_environment_entry_value_by_name_const(
+		bt_stream_borrow_trace_const(s->base.stream), "vpid");
+
+	s->has_pid = pid != NULL && bt_value_is_signed_integer(pid);
+	if (s->has_pid)
+		s->pid = bt_value_integer_signed_get(pid);
+}
+
 static bool
 stream_begins(void *format, struct events_stream *base)
 {
@@ -130,6 +146,7 @@ stream_begins(void *format, struct events_stream *base)
 	(void)snprintf(number, sizeof(number), "stream %" PRIu64,
 	    bt_stream_get_id(base->stream));
 	s->host = host_get(&p->hosts, host != NULL ? host : "");
+	find_process_of(s);
 	return s->host != NULL && name_track(s, name != NULL ? name : number);
 }
 
@@ -148,73 +165,55 @@ packet_begins(struct events_stream *base, const bt_packet *packet)
 	return interface == NULL || name_track(stream_of(base), interface);
 }
 
-static const bt_field_class *
-class_of_part(const bt_event_class *class, int part)
-{
-	switch (part) {
-	case 0:
-		return bt_stream_class_borrow_event_common_context_field_class_const(
-		    bt_event_class_borrow_stream_class_const(class));
-	case 1:
-		return bt_event_class_borrow_specific_context_field_class_const(
-		    class);
-	default:
-		return bt_event_class_borrow_payload_field_class_const(class);
-	}
-}
-
-static const bt_field *
-part_of(const bt_event *event, int part)
-{
-	switch (part) {
-	case 0:
-		return bt_event_borrow_common_context_field_const(event);
-	case 1:
-		return bt_event_borrow_specific_context_field_const(event);
-	default:
-		return bt_event_borrow_payload_field_const(event);
-	}
-}
-
-/* Finds the member NAME in parts FIRST to LAST. */
 static bool
-find_place(const bt_event_class *class, struct place *place, int first,
-    int last, const char *name, bt_field_class_type type)
+in_contexts(struct kind *k, struct place *place, const char *name,
+    bt_field_class_type type)
 {
-	for (int part = first; part <= last && !place->is_there; part++) {
-		const bt_field_class *in = class_of_part(class, part);
-		uint64_t n = in == NULL
-				 ? 0
-				 : bt_field_class_structure_get_member_count(
-				       in);
+	return places_find(
+	    place, k->base.class, PART_COMMON, PART_SPECIFIC, name, type);
+}
 
-		for (uint64_t i = 0; i < n && !place->is_there; i++) {
-			const bt_field_class_structure_member *m =
-			    bt_field_class_structure_borrow_member_by_index_const(
-				in, i);
-
-			if (strcmp(bt_field_class_structure_member_get_name(m),
-				name) != 0 ||
-			    !bt_field_class_type_is(
-				bt_field_class_get_type(
-				    bt_field_class_structure_member_borrow_field_class_const(
-					m)),
-				type))
-				continue;
-			*place = (struct place){ true, part, i };
-		}
-	}
-	return place->is_there;
+static bool
+in_payload(struct kind *k, struct place *place, const char *name,
+    bt_field_class_type type)
+{
+	return places_find(
+	    place, k->base.class, PART_PAYLOAD, PART_PAYLOAD, name, type);
 }
 
 /* The first of NAMES, up to a NULL, that is an integer in a context. */
 static void
-find_thread(
-    const bt_event_class *class, struct place *place, const char *const *names)
+find_thread(struct kind *k, struct place *place, const char *const *names)
 {
-	while (*names != NULL && !find_place(class, place, 0, 1, *names++,
-				     BT_FIELD_CLASS_TYPE_INTEGER))
+	while (*names != NULL && !in_contexts(k, place, *names++, INTEGER))
 		;
+}
+
+/* Of a process, as its state is dumped. */
+static void
+find_process(struct kind *k)
+{
+	in_payload(k, &k->tid, "tid", INTEGER);
+	in_payload(k, &k->pid, "pid", INTEGER);
+	in_payload(k, &k->parent, "ppid", INTEGER);
+	in_payload(k, &k->comm, "name", BT_FIELD_CLASS_TYPE_STRING);
+}
+
+/* The address of a function, and what filter.lttng-utils.debug-info adds. */
+static void
+find_function(struct kind *k)
+{
+	const bt_field_class *info;
+
+	in_payload(k, &k->address, "addr", INTEGER);
+	if (!in_contexts(
+		k, &k->info, "debug_info", BT_FIELD_CLASS_TYPE_STRUCTURE))
+		return;
+	info = bt_field_class_structure_member_borrow_field_class_const(
+	    bt_field_class_structure_borrow_member_by_index_const(
+		places_class(k->base.class, k->info.part), k->info.index));
+	k->info.is_there = places_member(
+	    info, "func", BT_FIELD_CLASS_TYPE_STRING, &k->function);
 }
 
 static void
@@ -222,20 +221,25 @@ find_places(struct kind *k)
 {
 	static const char *const tids[] = { "tid", "vtid", "common_pid", NULL };
 	static const char *const pids[] = { "pid", "vpid", NULL };
-	const bt_event_class *class = k->base.class;
-	const bt_field_class_type integer = BT_FIELD_CLASS_TYPE_INTEGER;
 
-	find_thread(class, &k->tid, tids);
-	find_thread(class, &k->pid, pids);
-	find_place(
-	    class, &k->comm, 0, 1, "procname", BT_FIELD_CLASS_TYPE_STRING);
-	if (k->ftrace.event != NULL) {
-		if (!find_place(class, &k->prev, 2, 2, "prev_tid", integer))
-			find_place(class, &k->prev, 2, 2, "prev_pid", integer);
-		if (!find_place(class, &k->next, 2, 2, "next_tid", integer))
-			find_place(class, &k->next, 2, 2, "next_pid", integer);
+	if (k->special == SPECIAL_PROCESS) {
+		find_process(k);
+		return;
 	}
-	find_place(class, &k->address, 2, 2, "addr", integer);
+	find_thread(k, &k->tid, tids);
+	find_thread(k, &k->pid, pids);
+	in_contexts(k, &k->comm, "procname", BT_FIELD_CLASS_TYPE_STRING);
+	if (k->special == SPECIAL_PROCNAME)
+		in_payload(
+		    k, &k->process, "procname", BT_FIELD_CLASS_TYPE_STRING);
+	if (k->special == SPECIAL_FUNCTION)
+		find_function(k);
+	if (k->ftrace.event == NULL)
+		return;
+	if (!in_payload(k, &k->prev, "prev_tid", INTEGER))
+		in_payload(k, &k->prev, "prev_pid", INTEGER);
+	if (!in_payload(k, &k->next, "next_tid", INTEGER))
+		in_payload(k, &k->next, "next_pid", INTEGER);
 }
 
 /* Called for the names of fields, as plan_config.number(). */
@@ -266,14 +270,15 @@ make_plans(struct naming *naming, struct kind *k)
 {
 	struct plan_config config = { .number = number_field, .data = naming };
 
-	for (int part = 0; part < 3; part++) {
-		const bt_field_class *class = class_of_part(
-		    k->base.class, part);
+	for (enum part part = 0; part < PARTS; part++) {
+		const bt_field_class *class = places_class(k->base.class, part);
 
 		if (class == NULL)
 			continue;
 		k->plans[part] = plan_create(&config, class, "",
-		    part == 1 ? class_of_part(k->base.class, 0) : NULL);
+		    part == PART_SPECIFIC
+			? places_class(k->base.class, PART_COMMON)
+			: NULL);
 		if (k->plans[part] == NULL)
 			return false;
 	}
@@ -290,6 +295,8 @@ special_of(const char *name)
 
 	if (strcmp(name, "lttng_statedump_process_state") == 0)
 		return SPECIAL_PROCESS;
+	if (strcmp(name, "lttng_ust_statedump:procname") == 0)
+		return SPECIAL_PROCNAME;
 	if (strncmp(name, function, sizeof(function) - 1) == 0)
 		return SPECIAL_FUNCTION;
 	return SPECIAL_NONE;
@@ -306,16 +313,17 @@ kind_begins(void *format, struct events_kind *base, struct text *out)
 	char *slice = NULL;
 	bool is_bundled, ok;
 
-	ftrace_kind(&k->ftrace, name, class_of_part(base->class, 2));
+	ftrace_kind(&k->ftrace, name, places_class(base->class, PART_PAYLOAD));
 	is_bundled = k->ftrace.event != NULL && base->stream->has_cpu;
-	find_places(k);
 	k->special = special_of(name);
+	find_places(k);
 	k->part = slice_part(name, &slice);
 	k->name = host_event_name(host, name, &p->annotations, out);
 	if (k->part != SLICE_NONE && slice != NULL)
 		k->slice = host_event_name(host, slice, &p->annotations, out);
 	ok = k->name > 0 && (k->part == SLICE_NONE || k->slice > 0) &&
-	     (is_bundled || make_plans(&naming, k));
+	     (is_bundled || k->special == SPECIAL_PROCESS ||
+		 make_plans(&naming, k));
 	free(slice);
 	arena_reset(&p->arena);
 	return ok;
@@ -324,23 +332,8 @@ kind_begins(void *format, struct events_kind *base, struct text *out)
 static void
 kind_ends(struct events_kind *base)
 {
-	for (int part = 0; part < 3; part++)
+	for (enum part part = 0; part < PARTS; part++)
 		plan_destroy(kind_of(base)->plans[part]);
-}
-
-static const bt_field *
-field_at(const bt_event *event, const struct place *place)
-{
-	return bt_field_structure_borrow_member_field_by_index_const(
-	    part_of(event, place->part), place->index);
-}
-
-static bool
-integer_at(const bt_event *event, const struct place *place, int64_t *out)
-{
-	if (place->is_there)
-		*out = ftrace_integer(field_at(event, place));
-	return place->is_there;
 }
 
 /* The thread that the event is of; false: not known. */
@@ -349,7 +342,7 @@ find_tid(const struct current *c, int64_t *tid)
 {
 	struct cpu *cpu;
 
-	if (integer_at(c->event, &c->kind->tid, tid))
+	if (places_get(c->event, &c->kind->tid, tid))
 		return true;
 	if (!c->stream->base.has_cpu)
 		return false;
@@ -366,13 +359,14 @@ put_ftrace(struct current *c, struct cpu *cpu)
 {
 	struct perfetto *p = c->p;
 	int64_t tid;
-	bool has_tid = integer_at(c->event, &c->kind->prev, &tid) ||
+	bool has_tid = places_get(c->event, &c->kind->prev, &tid) ||
 		       find_tid(c, &tid);
 
-	if (!ftrace_append(&c->kind->ftrace, part_of(c->event, 2), c->ns,
+	if (!ftrace_append(&c->kind->ftrace,
+		places_part(c->event, PART_PAYLOAD), c->ns,
 		has_tid ? &tid : NULL, &p->annotations, &cpu->events))
 		return false;
-	if (integer_at(c->event, &c->kind->next, &cpu->tid))
+	if (places_get(c->event, &c->kind->next, &cpu->tid))
 		cpu->has_thread = true;
 	return cpu->events.len < HOST_BUNDLE ||
 	       host_put_cpu(c->host, cpu, c->out);
@@ -401,36 +395,29 @@ set_name(Perfetto__TrackEvent *event, uint64_t iid)
 	event->name_iid = iid;
 }
 
-/* The name of a function: its address, or what the debug-info filter found. */
+/* The name of a function: what the debug-info filter found, or its address. */
 static bool
 set_function(struct current *c, Perfetto__TrackEvent *event)
 {
-	const bt_field *context = part_of(c->event, 0);
-	const bt_field *info =
-	    context == NULL
-		? NULL
-		: bt_field_structure_borrow_member_field_by_name_const(
-		      context, "debug_info");
-	const bt_field *function =
-	    info == NULL ? NULL
-			 : bt_field_structure_borrow_member_field_by_name_const(
-			       info, "func");
-	const char *name = function != NULL
-			       ? bt_field_string_get_value(function)
-			       : "";
-	char address[20];
+	const struct kind *k = c->kind;
+	const char *name =
+	    !k->info.is_there
+		? ""
+		: bt_field_string_get_value(
+		      bt_field_structure_borrow_member_field_by_index_const(
+			  places_field(c->event, &k->info), k->function));
+	int len = (int)strcspn(name, "+"); /* "NAME+OFFSET" */
+	char text[256] = "";
 	int64_t value;
 
-	if (name[0] == '\0' &&
-	    integer_at(c->event, &c->kind->address, &value)) {
+	(void)snprintf(text, sizeof(text), "%.*s", len, name);
+	if (text[0] == '\0' && places_get(c->event, &k->address, &value))
 		(void)snprintf(
-		    address, sizeof(address), "0x%" PRIx64, (uint64_t)value);
-		name = address;
-	}
-	if (name[0] == '\0')
+		    text, sizeof(text), "0x%" PRIx64, (uint64_t)value);
+	if (text[0] == '\0')
 		return true;
 	event->name_field_case = PERFETTO__TRACK_EVENT__NAME_FIELD_NAME;
-	event->name = annotations_string(&c->p->annotations, name);
+	event->name = annotations_string(&c->p->annotations, text);
 	return event->name != NULL;
 }
 
@@ -479,22 +466,17 @@ put_on_track(struct current *c, struct track *track, bool may_slice)
 static bool
 put_process(struct current *c)
 {
-	const bt_field *payload = part_of(c->event, 2);
-	struct place tid = { 0 }, pid = { 0 }, ppid = { 0 }, name = { 0 };
-	const bt_event_class *class = c->kind->base.class;
-	const bt_field_class_type integer = BT_FIELD_CLASS_TYPE_INTEGER;
-	struct host_process process = { 0 };
+	const struct kind *k = c->kind;
+	struct host_process process;
 	struct thread *thread;
 
-	if (payload == NULL || !find_place(class, &tid, 2, 2, "tid", integer) ||
-	    !find_place(class, &pid, 2, 2, "pid", integer) ||
-	    !find_place(class, &ppid, 2, 2, "ppid", integer) ||
-	    !find_place(class, &name, 2, 2, "name", BT_FIELD_CLASS_TYPE_STRING))
+	if (!places_get(c->event, &k->tid, &process.tid) ||
+	    !places_get(c->event, &k->pid, &process.pid) ||
+	    !places_get(c->event, &k->parent, &process.ppid) ||
+	    !k->comm.is_there)
 		return true;
-	process.tid = ftrace_integer(field_at(c->event, &tid));
-	process.pid = ftrace_integer(field_at(c->event, &pid));
-	process.ppid = ftrace_integer(field_at(c->event, &ppid));
-	process.name = bt_field_string_get_value(field_at(c->event, &name));
+	process.name = bt_field_string_get_value(
+	    places_field(c->event, &k->comm));
 	thread = threads_get(&c->host->threads, process.tid);
 	if (thread == NULL)
 		return false;
@@ -512,13 +494,37 @@ put_on_thread(struct current *c, int64_t tid)
 
 	if (thread == NULL)
 		return false;
-	if (integer_at(c->event, &c->kind->pid, &pid))
+	if (places_get(c->event, &c->kind->pid, &pid))
 		thread_set_pid(thread, pid);
+	else if (c->stream->has_pid)
+		thread_set_pid(thread, c->stream->pid);
+	if (c->kind->process.is_there && thread->knows_pid &&
+	    host_put_process_name(c->host, thread->pid,
+		bt_field_string_get_value(
+		    places_field(c->event, &c->kind->process)),
+		&c->p->annotations, c->out) == 0)
+		return false;
 	if (c->kind->comm.is_there)
-		thread_set_name(thread, bt_field_string_get_value(field_at(
+		thread_set_name(thread, bt_field_string_get_value(places_field(
 					    c->event, &c->kind->comm)));
 	return host_put_thread(c->host, thread, &c->p->annotations, c->out) &&
 	       put_on_track(c, &thread->track, true);
+}
+
+/* The track of a stream, or of the process of which all its events are. */
+static bool
+describe_stream(struct perfetto *p, struct stream *s, struct text *out)
+{
+	struct annotations *a = &p->annotations;
+	const char *name = events_environment(&s->base, "procname");
+
+	if (!s->has_pid || name == NULL)
+		return host_put_track(s->host, &s->track, s->name, a, out);
+	if (s->track.is_described)
+		return true;
+	s->track.is_described = true;
+	s->track.uuid = host_put_process_name(s->host, s->pid, name, a, out);
+	return s->track.uuid != 0;
 }
 
 /* On that of the stream; the idle threads of all CPUs have the same number. */
@@ -527,8 +533,7 @@ put_on_stream(struct current *c)
 {
 	struct stream *s = c->stream;
 
-	return host_put_track(
-		   c->host, &s->track, s->name, &c->p->annotations, c->out) &&
+	return describe_stream(c->p, s, c->out) &&
 	       put_on_track(c, &s->track, !s->base.has_cpu);
 }
 
@@ -539,13 +544,14 @@ annotate(struct current *c)
 	struct plan *const *plans = c->kind->plans;
 	size_t n = 0;
 
-	for (int part = 0; part < 3; part++)
+	for (enum part part = 0; part < PARTS; part++)
 		n += plans[part] != NULL ? plans[part]->n : 0;
 	if (!annotations_begin(a, n))
 		return false;
-	for (int part = 0; part < 3; part++) {
+	for (enum part part = 0; part < PARTS; part++) {
 		if (!plan_is_empty(plans[part]) &&
-		    !annotations_add(a, plans[part], part_of(c->event, part)))
+		    !annotations_add(
+			a, plans[part], places_part(c->event, part)))
 			return false;
 	}
 	return true;
@@ -618,8 +624,7 @@ on_loss(void *format, const struct events_loss *loss, struct text *out)
 	ok = count > 0 && event.name_iid > 0 && annotations_begin(a, 1) &&
 	     (!loss->counted ||
 		 annotations_add_number(a, count, loss->count)) &&
-	     host_put_track(s->host, &s->track, s->name, a, out) &&
-	     put_event(&c, s->track.uuid, &event);
+	     describe_stream(p, s, out) && put_event(&c, s->track.uuid, &event);
 	arena_reset(&p->arena);
 	return ok;
 }
