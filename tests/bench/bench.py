@@ -22,12 +22,13 @@ import live_raw                                         # noqa: E402
 import measure                                          # noqa: E402
 import packets                                          # noqa: E402
 import picture                                          # noqa: E402
+import reading                                          # noqa: E402
 import sending                                          # noqa: E402
 from measure import Measure                             # noqa: E402
 from servers import GIB, Server, network, warm                   # noqa: E402
 
 PROGRAMS = ("relay", "loadgen", "viewgen", "sink", "heapcost", "sender")
-MAY_LACK = ("capture", "ftrace")    # where libtrace is not; old builds
+MAY_LACK = ("capture", "ftrace", "plugin")  # without their libraries; old builds
 ALL = ["ours", "sink", "lttng-relayd"]
 MIB = 1 << 20
 ELSEWHERE = 100000      # numbers of sessions that are not measured
@@ -166,8 +167,8 @@ def measures(options):
                 runs=3),
     ] + datagrams.measures() + heap.measures() + sending.measures() \
         + packets.measures(options) + conversion.measures(options) \
-        + listening.measures(options) + live_raw.measures() \
-        + downloading.measures()
+        + listening.measures(options) + reading.measures(options) \
+        + live_raw.measures() + downloading.measures()
 
 
 def main():
