@@ -382,6 +382,28 @@ def clocks_of_several_traces_line_up():
               "time of the first event")
 
 
+def limits_hold():
+    """The CPUs of a host, the depth of slices."""
+    with directory() as top:
+        event_trace.write(top / "cpu", [
+            (4095, 1, "sched_waking", {}, {"comm": "a", "tid": 1}),
+            (4096, 2, "sched_waking", {}, {"comm": "b", "tid": 2}),
+            ((1 << 32) - 1, 3, "sched_waking", {}, {"comm": "c", "tid": 3})])
+        trace = written(top, top / "cpu")
+        equal([cpu for cpu, _ in bundled(trace)], [4095], "CPUs")
+        equal([e[3:] for e in track_events(trace)],
+              [("sched_waking", {"comm": "b", "tid": 2}),
+               ("sched_waking", {"comm": "c", "tid": 3})], "instants")
+        deep = 5000
+        event_trace.write(top / "deep", [
+            (0, i, "x:begin" if i < deep else "x:end", THREAD, {})
+            for i in range(2 * deep)])
+        trace = written(top, top / "deep")
+        equal(are_paired(trace), 4096, "slices")
+        equal(sum(e[2] == "INSTANT" for e in track_events(trace)),
+              2 * (deep - 4096), "instants")
+
+
 def failures_say_why():
     with directory() as top:
         event_trace.write(top / "t", [(0, 1, "p:x", THREAD, {})])
@@ -398,7 +420,7 @@ def failures_say_why():
 CASES = (kernel_events_of_trace_cmd, kernel_events_of_lttng, slices_are_paired,
          functions_have_names, processes_of_user_space_have_names,
          events_of_user_space, a_track_per_interface, every_type_is_decoded,
-         clocks_of_several_traces_line_up, failures_say_why)
+         clocks_of_several_traces_line_up, limits_hold, failures_say_why)
 
 if __name__ == "__main__":
     if shutil.which("protoc") is None:

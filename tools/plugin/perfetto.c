@@ -314,7 +314,8 @@ kind_begins(void *format, struct events_kind *base, struct text *out)
 	bool is_bundled, ok;
 
 	ftrace_kind(&k->ftrace, name, places_class(base->class, PART_PAYLOAD));
-	is_bundled = k->ftrace.event != NULL && base->stream->has_cpu;
+	is_bundled = k->ftrace.event != NULL && base->stream->has_cpu &&
+		     base->stream->cpu < HOST_CPUS_MAX;
 	k->special = special_of(name);
 	find_places(k);
 	k->part = slice_part(name, &slice);
