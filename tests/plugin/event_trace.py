@@ -6,7 +6,8 @@ HEAD = """/* CTF 1.8 */
 trace { major = 1; minor = 8; byte_order = le;
   packet.header := struct { integer { size = 32; align = 8; } magic;
                             integer { size = 32; align = 8; } stream_id; }; };
-env { hostname = "%(host)s"; domain = "kernel"; };
+env { hostname = "%(host)s"; domain = "kernel"; sysname = "Linux";
+      kernel_release = "6.1.0"; };
 clock { name = c; freq = 1000000000; offset_s = 1700000000; absolute = TRUE; };
 typealias integer { size = 64; align = 8; map = clock.c.value; } := stamp;
 stream { id = 0;

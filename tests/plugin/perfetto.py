@@ -116,6 +116,11 @@ def tracks(trace):
     return found
 
 
+def kernels(trace):
+    return [dict(names) for p in trace
+            for names in all_of(p, "system_info", "utsname")]
+
+
 def are_paired(trace):
     """Each end has a begin on its track; the number of slices that ended."""
     open_now, ended = collections.Counter(), 0
@@ -161,6 +166,8 @@ def kernel_events_of_trace_cmd():
                   kind)
             check({"comm", "pid"} <= set(got) or
                   {"prev_comm", "next_pid"} <= set(got), f"{got}")
+        equal(kernels(trace), [{"sysname": "Linux", "release": "6.18.0"}],
+              "kernel")
         kinds = {r["name"].replace("sched:", "") for r in records.values()}
         equal({name for _, _, _, name, _ in track_events(trace)},
               {"sched:" + k for k in kinds if not re.match(
@@ -377,6 +384,8 @@ def clocks_of_several_traces_line_up():
         equal({dict(p).get("machine_id", 0) for p in trace}, {0, 1}, "machines")
         clocks = [dict(c) for p in trace
                   for c in all_of(p, "clock_snapshot", "clocks")]
+        equal(kernels(trace), [{"sysname": "Linux", "release": "6.1.0"}] * 2,
+              "kernels")
         equal({c["clock_id"] for c in clocks}, {1, 6}, "clocks")
         equal([c["timestamp"] for c in clocks[:2]], [event_trace.ORIGIN] * 2,
               "time of the first event")

@@ -143,6 +143,8 @@ host_put_clock(struct host *h, int64_t ns, struct text *out)
 	Perfetto__ClockSnapshot__Clock clocks[2];
 	Perfetto__ClockSnapshot__Clock *list[2] = { &clocks[0], &clocks[1] };
 
+	if (h->has_clock)
+		return true;
 	h->has_clock = true;
 	for (int i = 0; i < 2; i++) {
 		perfetto__clock_snapshot__clock__init(&clocks[i]);
@@ -156,6 +158,25 @@ host_put_clock(struct host *h, int64_t ns, struct text *out)
 	snapshot.n_clocks = 2;
 	packet.clock_snapshot = &snapshot;
 	return packets_put(&h->packets, &packet, out);
+}
+
+bool
+host_put_kernel(struct host *h, const char *sysname, const char *release,
+    struct annotations *a, struct text *out)
+{
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	Perfetto__SystemInfo info = PERFETTO__SYSTEM_INFO__INIT;
+	Perfetto__Utsname names = PERFETTO__UTSNAME__INIT;
+
+	if (h->has_kernel)
+		return true;
+	h->has_kernel = true;
+	packet.system_info = &info;
+	info.utsname = &names;
+	names.sysname = annotations_string(a, sysname);
+	names.release = annotations_string(a, release);
+	return names.sysname != NULL && names.release != NULL &&
+	       packets_put(&h->packets, &packet, out);
 }
 
 static bool

@@ -34,7 +34,8 @@ struct host {
 	struct threads threads;
 	struct cpu *cpus;
 	uint64_t n_cpus;
-	bool has_clock; /* it is said what time it was */
+	bool has_clock;	 /* it is said what time it was */
+	bool has_kernel; /* and which kernel it has */
 };
 
 /* The host of that name in LIST, or a new one; NULL: no memory. */
@@ -54,8 +55,12 @@ uint64_t host_event_name(
 uint64_t host_field_name(
     struct host *h, const char *name, struct annotations *a, struct text *out);
 
-/* The time of the clock is that of CLOCK_REALTIME. */
+/* The time of the clock is that of CLOCK_REALTIME. Done once. */
 bool host_put_clock(struct host *h, int64_t ns, struct text *out);
+
+/* The kernel, as uname(2) has it: states of threads depend on it. Done once. */
+bool host_put_kernel(struct host *h, const char *sysname, const char *release,
+    struct annotations *a, struct text *out);
 
 /* Describes a track called NAME, if that was not done. */
 bool host_put_track(struct host *h, struct track *track, const char *name,

@@ -27,6 +27,7 @@ struct stream {
 	struct host *host;
 	struct track track; /* for events of no known thread */
 	char *name;	    /* of the track */
+	bool is_introduced; /* in the trace */
 	bool has_pid;	    /* all of it is of one process */
 	int64_t pid;
 };
@@ -558,14 +559,32 @@ annotate(struct current *c)
 	return true;
 }
 
+/* Before the first event of a stream: what it says about its host. */
+static bool
+introduce(struct current *c)
+{
+	struct stream *s = c->stream;
+	const char *sysname, *release;
+
+	if (s->is_introduced)
+		return true;
+	s->is_introduced = true;
+	sysname = events_environment(&s->base, "sysname");
+	release = events_environment(&s->base, "kernel_release");
+	return (!events_has_epoch(&s->base) ||
+		   host_put_clock(s->host, c->ns, c->out)) &&
+	       (sysname == NULL || release == NULL ||
+		   host_put_kernel(
+		       s->host, sysname, release, &c->p->annotations, c->out));
+}
+
 static bool
 put(struct current *c)
 {
 	struct cpu *cpu = NULL;
 	int64_t tid;
 
-	if (!c->host->has_clock && events_has_epoch(&c->stream->base) &&
-	    !host_put_clock(c->host, c->ns, c->out))
+	if (!introduce(c))
 		return false;
 	if (c->kind->ftrace.event != NULL && c->stream->base.has_cpu)
 		cpu = host_cpu(c->host, c->stream->base.cpu);
