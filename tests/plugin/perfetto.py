@@ -186,6 +186,9 @@ def kernel_events_of_lttng():
              {"tid": 8, "pid": 7, "ppid": 1, "name": "worker"}),
             (0, 6, "lttng_statedump_process_state", {},
              {"tid": 7, "pid": 7, "ppid": 1, "name": "main"}),
+            (0, 7, "sched_process_fork", {}, {
+                "parent_comm": "main", "parent_tid": 7, "parent_pid": 7,
+                "child_comm": "main", "child_tid": 9, "child_pid": 7}),
             switch(0, 10, 0, 8),
             (0, 11, "syscall_entry_read", {}, {"fd": 3}),
             (0, 12, "sched_waking", {}, {"comm": "c9", "tid": 9, "prio": 20,
@@ -199,6 +202,8 @@ def kernel_events_of_lttng():
             switch(1, 18, 0, 8),
             (1, 20, "syscall_exit_read", {}, {"ret": 4}),
             (1, 21, "syscall_exit_write", {}, {"ret": 5}),
+            switch(1, 22, 8, 9),
+            (1, 23, "tick", {}, {"n": 1}),
         ], lost=3)
         trace = written(top, top / "t")
         events = bundled(trace)
@@ -209,7 +214,8 @@ def kernel_events_of_lttng():
                (0, 13, 8, "softirq_entry"), (0, 14, 8, "softirq_exit"),
                (0, 15, 8, "irq_handler_entry"), (0, 16, 8, "irq_handler_exit"),
                (0, 17, 8, "sched_switch"), (1, 18, 0, "sched_switch"),
-               (0, 19, 0, "cpu_frequency")], "events of the kernel")
+               (0, 19, 0, "cpu_frequency"), (1, 22, 8, "sched_switch")],
+              "events of the kernel")
         waking = next(e for _, e in events if "sched_waking" in e)
         equal(dict(waking["sched_waking"]), {
             "comm": "c9", "pid": 9, "prio": 20, "target_cpu": 1}, "waking")
@@ -219,17 +225,21 @@ def kernel_events_of_lttng():
                for ns, track, kind, name, fields in sorted(
                    track_events(trace), key=lambda e: "lost" in str(e[3]))]
         thread = {"pid": 7, "tid": 8}
-        equal(got[:3], [(11, thread, "SLICE_BEGIN", "syscall_read", {"fd": 3}),
-                        (20, thread, "SLICE_END", None, {"ret": 4}),
-                        (21, thread, "INSTANT", "syscall_exit_write",
-                         {"ret": 5})], "system calls")
-        equal([g[2:] for g in got[3:]],
-              [("INSTANT", "lost events", {"count": 3})], "losses")
+        equal(got[1:-1], [
+            (11, thread, "SLICE_BEGIN", "syscall_read", {"fd": 3}),
+            (20, thread, "SLICE_END", None, {"ret": 4}),
+            (21, thread, "INSTANT", "syscall_exit_write", {"ret": 5}),
+            (23, {"pid": 7, "tid": 9}, "INSTANT", "tick", {"n": 1})],
+            "events of threads")
+        equal([got[0][3], got[-1][2:]],
+              ["sched_process_fork",
+               ("INSTANT", "lost events", {"count": 3})], "others")
         trees = [dict(p)["process_tree"] for p in trace
                  if "process_tree" in dict(p)]
         equal([dict(dict(t)["threads"]) for t in trees],
               [{"tid": 8, "name": "worker", "tgid": 7},
-               {"tid": 7, "name": "main", "tgid": 7}], "threads")
+               {"tid": 7, "name": "main", "tgid": 7},
+               {"tid": 9, "name": "main", "tgid": 7}], "threads")
         equal([dict(x) for t in trees for x in all_of(t, "processes")],
               [{"pid": 7, "ppid": 1, "cmdline": "main"}], "processes")
 

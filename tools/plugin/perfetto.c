@@ -37,6 +37,7 @@ struct stream {
 enum special {
 	SPECIAL_NONE,
 	SPECIAL_PROCESS,  /* lttng_statedump_process_state */
+	SPECIAL_FORK,	  /* sched_process_fork */
 	SPECIAL_PROCNAME, /* lttng_ust_statedump:procname */
 	SPECIAL_FUNCTION, /* its slice is a function */
 };
@@ -49,11 +50,14 @@ struct kind {
 	uint64_t slice; /* of the slice that it begins or ends */
 	struct place tid, pid, comm;
 	struct place prev, next; /* threads, of sched_switch */
-	struct place parent;	 /* of a process */
-	struct place process;	 /* the name of one */
-	struct place address;	 /* of a function */
-	struct place info;	 /* "debug_info" of it, a structure */
-	uint64_t function;	 /* its name there */
+	/* A thread that the event is about: all are there, or none is used. */
+	struct {
+		struct place tid, pid, ppid, name;
+	} about;
+	struct place procname; /* of the process that it is in */
+	struct place address;  /* of a function */
+	struct place info;     /* "debug_info" of it, a structure */
+	uint64_t function;     /* its name there */
 	struct plan *plans[PARTS];
 	struct ftrace_kind ftrace;
 };
@@ -190,14 +194,17 @@ find_thread(struct kind *k, struct place *place, const char *const *names)
 		;
 }
 
-/* Of a process, as its state is dumped. */
+/* A thread that was there when the trace began, or is created. */
 static void
-find_process(struct kind *k)
+find_about(struct kind *k)
 {
-	in_payload(k, &k->tid, "tid", INTEGER);
-	in_payload(k, &k->pid, "pid", INTEGER);
-	in_payload(k, &k->parent, "ppid", INTEGER);
-	in_payload(k, &k->comm, "name", BT_FIELD_CLASS_TYPE_STRING);
+	bool is_dump = k->special == SPECIAL_PROCESS;
+
+	in_payload(k, &k->about.tid, is_dump ? "tid" : "child_tid", INTEGER);
+	in_payload(k, &k->about.pid, is_dump ? "pid" : "child_pid", INTEGER);
+	in_payload(k, &k->about.ppid, is_dump ? "ppid" : "parent_pid", INTEGER);
+	in_payload(k, &k->about.name, is_dump ? "name" : "child_comm",
+	    BT_FIELD_CLASS_TYPE_STRING);
 }
 
 /* The address of a function, and what filter.lttng-utils.debug-info adds. */
@@ -223,16 +230,14 @@ find_places(struct kind *k)
 	static const char *const tids[] = { "tid", "vtid", "common_pid", NULL };
 	static const char *const pids[] = { "pid", "vpid", NULL };
 
-	if (k->special == SPECIAL_PROCESS) {
-		find_process(k);
-		return;
-	}
+	if (k->special == SPECIAL_PROCESS || k->special == SPECIAL_FORK)
+		find_about(k);
 	find_thread(k, &k->tid, tids);
 	find_thread(k, &k->pid, pids);
 	in_contexts(k, &k->comm, "procname", BT_FIELD_CLASS_TYPE_STRING);
 	if (k->special == SPECIAL_PROCNAME)
 		in_payload(
-		    k, &k->process, "procname", BT_FIELD_CLASS_TYPE_STRING);
+		    k, &k->procname, "procname", BT_FIELD_CLASS_TYPE_STRING);
 	if (k->special == SPECIAL_FUNCTION)
 		find_function(k);
 	if (k->ftrace.event == NULL)
@@ -296,6 +301,8 @@ special_of(const char *name)
 
 	if (strcmp(name, "lttng_statedump_process_state") == 0)
 		return SPECIAL_PROCESS;
+	if (strcmp(name, "sched_process_fork") == 0)
+		return SPECIAL_FORK;
 	if (strcmp(name, "lttng_ust_statedump:procname") == 0)
 		return SPECIAL_PROCNAME;
 	if (strncmp(name, function, sizeof(function) - 1) == 0)
@@ -465,6 +472,7 @@ put_on_track(struct current *c, struct track *track, bool may_slice)
 	return put_event(c, track->uuid, &event);
 }
 
+/* The thread that the event is about, if it is about one. */
 static bool
 put_process(struct current *c)
 {
@@ -472,13 +480,13 @@ put_process(struct current *c)
 	struct host_process process;
 	struct thread *thread;
 
-	if (!places_get(c->event, &k->tid, &process.tid) ||
-	    !places_get(c->event, &k->pid, &process.pid) ||
-	    !places_get(c->event, &k->parent, &process.ppid) ||
-	    !k->comm.is_there)
+	if (!places_get(c->event, &k->about.tid, &process.tid) ||
+	    !places_get(c->event, &k->about.pid, &process.pid) ||
+	    !places_get(c->event, &k->about.ppid, &process.ppid) ||
+	    !k->about.name.is_there)
 		return true;
 	process.name = bt_field_string_get_value(
-	    places_field(c->event, &k->comm));
+	    places_field(c->event, &k->about.name));
 	thread = threads_get(&c->host->threads, process.tid);
 	if (thread == NULL)
 		return false;
@@ -500,10 +508,10 @@ put_on_thread(struct current *c, int64_t tid)
 		thread_set_pid(thread, pid);
 	else if (c->stream->has_pid)
 		thread_set_pid(thread, c->stream->pid);
-	if (c->kind->process.is_there && thread->knows_pid &&
+	if (c->kind->procname.is_there && thread->knows_pid &&
 	    host_put_process_name(c->host, thread->pid,
 		bt_field_string_get_value(
-		    places_field(c->event, &c->kind->process)),
+		    places_field(c->event, &c->kind->procname)),
 		&c->p->annotations, c->out) == 0)
 		return false;
 	if (c->kind->comm.is_there)
@@ -590,8 +598,10 @@ put(struct current *c)
 		cpu = host_cpu(c->host, c->stream->base.cpu);
 	if (cpu != NULL)
 		return put_ftrace(c, cpu);
+	if (!put_process(c))
+		return false;
 	if (c->kind->special == SPECIAL_PROCESS)
-		return put_process(c);
+		return true;
 	if (!annotate(c))
 		return false;
 	return find_tid(c, &tid) && tid > 0 ? put_on_thread(c, tid)
