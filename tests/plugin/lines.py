@@ -3,7 +3,9 @@
 """sink.tracepulse.lines prints what sink.tracepulse.ndjson does in words, and
 filter.tracepulse.match passes the events that it should."""
 import json
+import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -20,13 +22,13 @@ def lines(*traces, params=""):
     return done.stdout.decode().splitlines()
 
 
-def matching(trace, params, status=0):
+def matching(trace, params, status=0, **more):
     """The records that the filter passes on."""
     done = subprocess.run(
         ["babeltrace2", "--plugin-path", PLUGIN.parent, trace, "-c",
          "filter.tracepulse.match", "-p", params, "-c",
          "sink.tracepulse.ndjson"], capture_output=True, env=environment(),
-        check=False, timeout=60)
+        check=False, timeout=60, **more)
     equal(done.returncode != 0, status != 0, done.stderr.decode())
     return done.stderr.decode() if status else \
         [json.loads(line) for line in done.stdout.splitlines()]
@@ -129,6 +131,22 @@ def addresses_and_labels():
                r["fields"]["transport_header"]["source_port"] == port], port)
 
 
+def times_are_told():
+    """Of the trace, in order; what nobody reads changes nothing."""
+    with directory() as top:
+        ctf_trace.write(top / "t")
+        everything = ndjson.records(top / "t")
+        reader, writer = os.pipe()
+        equal(matching(top / "t", f"time-fd={writer}", pass_fds=[writer]),
+              everything, "records")
+        os.close(writer)
+        with open(reader, "rb") as pipe:
+            times = [n for n, in struct.iter_unpack("=q", pipe.read())]
+        check(times and times == sorted(times), times)
+        check(set(times) <= {r["ts_ns"] for r in everything}, times)
+        equal(matching(top / "t", "time-fd=77"), everything, "closed")
+
+
 def failures_say_why():
     with directory() as top:
         ctf_trace.write(top / "t")
@@ -136,8 +154,8 @@ def failures_say_why():
                 ("names=3", "names must be a string or an array of strings"),
                 ('where="x"', '"x" is not FIELD=VALUE'),
                 ('where="=x"', '"=x" is not FIELD=VALUE'),
-                ("since=yes", "since must be a time in ns"),
-                ("colour=1", "there are names, where and since")):
+                ("since=yes", "since must be an integer"),
+                ("colour=1", "there are names, where, since and time-fd")):
             said = " ".join(matching(top / "t", params, status=1).split())
             check(why in said, f"{params}: {said}")
         done = babeltrace2(top / "t", sink="lines", params="flat=yes")
@@ -146,7 +164,7 @@ def failures_say_why():
 
 CASES = (a_line_for_each_record, words_are_quoted_only_where_needed,
          colours_are_only_colours, packets_are_short, conditions,
-         addresses_and_labels, failures_say_why)
+         addresses_and_labels, times_are_told, failures_say_why)
 
 if __name__ == "__main__":
     sys.exit(run(CASES, sys.argv[1:]))

@@ -4,6 +4,7 @@
  * name when it is complete.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,31 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "tools/ctl/ctl.h"
 #include "tools/ctl/progress.h"
 #include "tools/ctl/sink.h"
 #include "tools/ctl/viewer.h"
 
 #define OPEN_DIRS 16
-#define LOOK_NS (NS_PER_S / 20)
 
-/* Files of packets. */
-struct packet_file {
-	uint64_t inode, size;
-	uint64_t at; /* bytes that babeltrace2 has read */
-};
-
-struct packet_files {
-	struct packet_file *all;
+/* What is converted. */
+struct traces {
+	char **all; /* directories with a metadata file */
 	size_t n;
+	uint64_t size;	    /* bytes of all files of packets */
+	int64_t begin, end; /* ns, of the first and the last packet */
 };
 
-static struct packet_files *found; /* of nftw() */
+static struct traces *found; /* by nftw() */
 static volatile sig_atomic_t is_interrupted;
 
 static void
@@ -47,130 +41,158 @@ interrupt(int sig)
 
 /* Index files are in directories of their own. */
 static int
-add_file(const char *path, const struct stat *sb, int type, struct FTW *at)
+take_file(const char *path, const struct stat *sb, int type, struct FTW *at)
 {
 	if (type == FTW_D && strcmp(path + at->base, "index") == 0)
 		return FTW_SKIP_SUBTREE;
-	if (type != FTW_F || strcmp(path + at->base, "metadata") == 0)
+	if (type != FTW_F)
 		return FTW_CONTINUE;
+	if (strcmp(path + at->base, "metadata") != 0) {
+		found->size += (uint64_t)sb->st_size;
+		return FTW_CONTINUE;
+	}
 	found->all = ctl_memory(
 	    realloc(found->all, (found->n + 1) * sizeof(*found->all)));
-	found->all[found->n++] = (struct packet_file){ .inode = sb->st_ino,
-		.size = (uint64_t)sb->st_size };
+	found->all[found->n++] = ctl_text("%.*s", at->base, path);
 	return FTW_CONTINUE;
 }
 
 static int
-find_files(char *const *traces, size_t n, struct packet_files *out)
+find_traces(char *const *operands, size_t n, struct traces *out)
 {
 	struct stat sb;
 
 	found = out;
 	for (size_t i = 0; i < n; i++) {
-		if (stat(traces[i], &sb) == 0 && !S_ISDIR(sb.st_mode))
+		if (stat(operands[i], &sb) == 0 && !S_ISDIR(sb.st_mode))
 			return ctl_fail(
 			    "%s is not the directory of a trace (tracepulse "
 			    "get downloads one that a relay has stored)",
-			    traces[i]);
-		if (nftw(traces[i], add_file, OPEN_DIRS,
+			    operands[i]);
+		if (nftw(operands[i], take_file, OPEN_DIRS,
 			FTW_PHYS | FTW_ACTIONRETVAL) != 0)
-			return ctl_fail("%s: %s", traces[i], strerror(errno));
+			return ctl_fail("%s: %s", operands[i], strerror(errno));
 	}
 	return CTL_OK;
 }
 
+/* Of the answer about a trace, the times of its streams. */
 static void
-note_mapped(struct packet_files *f, uint64_t inode, uint64_t end)
+take_range(const char *line, void *arg)
 {
-	for (size_t i = 0; i < f->n; i++)
-		if (f->all[i].inode == inode && end > f->all[i].at)
-			f->all[i].at = end < f->all[i].size ? end
-							    : f->all[i].size;
+	struct traces *t = arg;
+	int64_t ns;
+
+	if (sscanf(line, " begin: %" SCNd64, &ns) == 1 && ns < t->begin)
+		t->begin = ns;
+	if (sscanf(line, " end: %" SCNd64, &ns) == 1 && ns > t->end)
+		t->end = ns;
 }
 
-/* The bytes that babeltrace2 has read: it maps a part of each file after the
- * other, as proc(5) tells. */
-static uint64_t
-measure(struct packet_files *f, pid_t pid)
-{
-	char *path = ctl_text("/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(path, "re");
-	uint64_t from, to, at, inode, sum = 0;
-	char *line = NULL;
-	size_t n = 0;
-
-	while (maps != NULL && getline(&line, &n, maps) > 0)
-		if (sscanf(line,
-			"%" SCNx64 "-%" SCNx64 " r%*s %" SCNx64 " %*s %" SCNu64,
-			&from, &to, &at, &inode) == 4)
-			note_mapped(f, inode, at + (to - from));
-	free(line);
-	free(path);
-	if (maps != NULL)
-		fclose(maps);
-	for (size_t i = 0; i < f->n; i++)
-		sum += f->all[i].at;
-	return sum;
-}
-
-static bool
-has_ended(pid_t pid)
-{
-	siginfo_t info = { 0 };
-
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) !=
-		   0 ||
-	       info.si_pid == pid;
-}
-
-/* Show the progress until the process ends. */
+/* What is not known of a trace is left out: it is only shown. */
 static void
-show(struct progress *p, struct packet_files *f, pid_t pid)
+measure(struct traces *t)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	t->begin = INT64_MAX;
+	t->end = INT64_MIN;
+	for (size_t i = 0; i < t->n; i++) {
+		char *string = viewer_string(t->all[i]);
+		char *params = ctl_text("inputs=[%s]", string);
+		struct viewer v = { 0 };
 
-	while (!has_ended(pid)) {
-		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-		if (progress_is_due(p))
-			progress_show(p, measure(f, pid));
+		viewer_add(&v, VIEWER);
+		viewer_add(&v, "query");
+		viewer_add(&v, "-p");
+		viewer_add(&v, params);
+		viewer_add(&v, "source.ctf.fs");
+		viewer_add(&v, "babeltrace.trace-infos");
+		if (!viewer_ask(&v, take_range, t))
+			t->end = INT64_MIN;
+		viewer_free(&v);
+		free(params);
+		free(string);
 	}
 }
 
+/* The bytes until NS, if they are spread evenly. */
+static uint64_t
+bytes_until(const struct traces *t, int64_t ns)
+{
+	if (ns <= t->begin || t->end <= t->begin)
+		return 0;
+	if (ns >= t->end)
+		return t->size;
+	return (uint64_t)((double)t->size * (double)(ns - t->begin) /
+			  (double)(t->end - t->begin));
+}
+
+/* Show the progress by the times that come from babeltrace2, until it ends. */
+static void
+show(struct progress *p, const struct traces *t, int fd)
+{
+	int64_t ns;
+	ssize_t n;
+
+	do {
+		n = read(fd, &ns, sizeof(ns));
+		if (n == sizeof(ns))
+			progress_show(p, bytes_until(t, ns));
+	} while (n == sizeof(ns) || (n < 0 && errno == EINTR));
+}
+
+/* FDS: a pipe for times, or -1. */
 static bool
-convert(const struct viewer *v, const char *file, struct packet_files *f)
+convert(const struct viewer *v, const char *file, const struct traces *t,
+    int fds[2])
 {
 	const pid_t pid = viewer_start(v);
 	struct progress p;
-	uint64_t size = 0;
 	bool is_done;
 
-	if (pid < 0)
-		return false;
-	for (size_t i = 0; i < f->n; i++)
-		size += f->all[i].size;
-	progress_begin(&p, file, 0, size);
-	if (isatty(STDERR_FILENO))
-		show(&p, f, pid);
-	is_done = viewer_wait(pid) && !is_interrupted;
+	progress_begin(&p, file, 0, t->size);
+	if (fds[1] >= 0)
+		close(fds[1]);
+	if (pid > 0 && fds[0] >= 0)
+		show(&p, t, fds[0]);
+	is_done = pid > 0 && viewer_wait(pid) && !is_interrupted;
+	if (fds[0] >= 0)
+		close(fds[0]);
 	if (is_done)
-		progress_end(&p, size);
+		progress_end(&p, t->size);
 	return is_done;
+}
+
+/* Let babeltrace2 tell its progress, if somebody sees it. */
+static void
+add_progress(struct viewer *v, struct traces *t, int fds[2])
+{
+	char *params;
+
+	if (!isatty(STDERR_FILENO) || pipe(fds) != 0)
+		return;
+	(void)fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+	measure(t);
+	params = ctl_text("time-fd=%d", fds[1]);
+	viewer_component(v, "filter.tracepulse.match", params);
+	free(params);
 }
 
 /* PART becomes FILE when it is complete. */
 static int
 export_to(const struct ctl *c, enum sink_kind kind, const char *file,
-    const char *part, struct packet_files *f)
+    const char *part, struct traces *t)
 {
 	const size_t n = c->options.n_operands - 1;
+	int fds[2] = { -1, -1 };
 	struct viewer v = { 0 };
 	int status = CTL_OK;
 
 	viewer_add(&v, VIEWER);
 	for (size_t i = 0; i < n; i++)
 		viewer_add(&v, c->options.operands[i]);
+	add_progress(&v, t, fds);
 	sink_add(&v, c, kind, part, n > 1);
-	if (!convert(&v, file, f))
+	if (!convert(&v, file, t, fds))
 		status = ctl_fail("%s: not written", file);
 	else if (rename(part, file) != 0)
 		status = ctl_fail("%s: %s", file, strerror(errno));
@@ -187,7 +209,7 @@ command_export(struct ctl *c)
 	const char *file = c->options.operands[n];
 	const enum sink_kind kind = sink_of_file(file);
 	const struct sigaction on_interrupt = { .sa_handler = interrupt };
-	struct packet_files f = { 0 };
+	struct traces t = { 0 };
 	int status;
 	char *part;
 
@@ -199,10 +221,12 @@ command_export(struct ctl *c)
 		return CTL_FAILED;
 	(void)sigaction(SIGINT, &on_interrupt, NULL);
 	part = ctl_text("%s.part", file);
-	status = find_files(c->options.operands, n, &f);
+	status = find_traces(c->options.operands, n, &t);
 	if (status == CTL_OK)
-		status = export_to(c, kind, file, part, &f);
+		status = export_to(c, kind, file, part, &t);
 	free(part);
-	free(f.all);
+	for (size_t i = 0; i < t.n; i++)
+		free(t.all[i]);
+	free(t.all);
 	return status;
 }

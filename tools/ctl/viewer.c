@@ -144,29 +144,66 @@ viewer_wait(pid_t pid)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* What babeltrace2 says of a component is not for the user. */
+/* Start it without input and without its messages. OUT: its standard output, or
+ * -1 for none. */
+static bool
+start_quietly(const struct viewer *v, int out, pid_t *pid)
+{
+	posix_spawn_file_actions_t quiet;
+	int why;
+
+	(void)posix_spawn_file_actions_init(&quiet);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fd == STDOUT_FILENO && out >= 0)
+			(void)posix_spawn_file_actions_adddup2(&quiet, out, fd);
+		else
+			(void)posix_spawn_file_actions_addopen(
+			    &quiet, fd, "/dev/null", O_RDWR, 0);
+	why = posix_spawnp(pid, VIEWER, &quiet, NULL, v->words, environ);
+	(void)posix_spawn_file_actions_destroy(&quiet);
+	return why == 0 || fail_to_start(why) == CTL_OK;
+}
+
+bool
+viewer_ask(const struct viewer *v, void (*take)(const char *line, void *arg),
+    void *arg)
+{
+	char *line = NULL;
+	int pipes[2];
+	FILE *answer;
+	size_t n = 0;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) != 0)
+		return false;
+	if (!start_quietly(v, pipes[1], &pid)) {
+		close(pipes[0]);
+		close(pipes[1]);
+		return false;
+	}
+	close(pipes[1]);
+	answer = ctl_memory(fdopen(pipes[0], "r"));
+	while (getline(&line, &n, answer) > 0)
+		take(line, arg);
+	free(line);
+	fclose(answer);
+	return viewer_wait(pid);
+}
+
 bool
 viewer_has(const char *component)
 {
-	posix_spawn_file_actions_t quiet;
 	struct viewer v = { 0 };
+	bool is_started;
 	pid_t pid;
-	int why;
 
 	viewer_add(&v, VIEWER);
 	viewer_add(&v, "help");
 	viewer_add(&v, component);
-	(void)posix_spawn_file_actions_init(&quiet);
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		(void)posix_spawn_file_actions_addopen(
-		    &quiet, fd, "/dev/null", O_RDWR, 0);
-	why = posix_spawnp(&pid, VIEWER, &quiet, NULL, v.words, environ);
-	(void)posix_spawn_file_actions_destroy(&quiet);
+	is_started = start_quietly(&v, -1, &pid);
 	viewer_free(&v);
-	if (why != 0)
-		return fail_to_start(why) == CTL_OK;
-	if (viewer_wait(pid))
-		return true;
+	if (!is_started || viewer_wait(pid))
+		return is_started;
 	(void)ctl_fail(VIEWER " has no %s: install the package "
 			      "babeltrace2-plugin-tracepulse of this version",
 	    component);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tools/plugin/events.h"
 #include "tools/plugin/match.h"
@@ -8,6 +10,10 @@
 #include "tools/plugin/plan.h"
 #include "tools/plugin/sink.h"
 #include "tools/plugin/value.h"
+
+enum {
+	MATCH_TELL_MS = 100, /* between two times that are told */
+};
 
 /* "FIELD=VALUE" */
 struct condition {
@@ -23,13 +29,15 @@ struct match {
 	struct condition *conditions;
 	uint64_t n;
 	int64_t since; /* ns since 1970 */
+	int64_t fd;    /* gets the times of events; -1: none */
+	int64_t told;  /* ms: when it got the last one */
 };
 
 static const char *
-take_ns(const bt_value *value, int64_t *out)
+take_number(const bt_value *value, int64_t *out)
 {
 	if (!bt_value_is_signed_integer(value))
-		return "a time in ns";
+		return "an integer";
 	*out = bt_value_integer_signed_get(value);
 	return NULL;
 }
@@ -45,14 +53,17 @@ take_parameter(const char *key, const bt_value *value, void *data)
 	else if (strcmp(key, "where") == 0)
 		want = params_strings(value, &m->where);
 	else if (strcmp(key, "since") == 0)
-		want = take_ns(value, &m->since);
+		want = take_number(value, &m->since);
+	else if (strcmp(key, "time-fd") == 0)
+		want = take_number(value, &m->fd);
 	if (want == NULL)
 		return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
 	if (want[0] != '\0')
 		SINK_FAIL(m->self, "parameter %s must be %s", key, want);
 	else
 		SINK_FAIL(m->self,
-		    "unknown parameter %s: there are names, where and since",
+		    "unknown parameter %s: there are names, where, since and "
+		    "time-fd",
 		    key);
 	return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_ERROR;
 }
@@ -122,6 +133,7 @@ match_initialize(bt_self_component_filter *self,
 	if (m == NULL)
 		return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
 	m->since = INT64_MIN;
+	m->fd = -1;
 	m->self = bt_self_component_filter_as_self_component(self);
 	if (!start(m, self, params)) {
 		destroy(m);
@@ -200,6 +212,33 @@ is_wanted(const struct match *m, const bt_message *message)
 	return true;
 }
 
+/* Write the time of the last event of N messages, at most ten times a second,
+ * as long as it can be written. */
+static void
+tell_time(struct match *m, bt_message_array_const all, uint64_t n)
+{
+	struct timespec ts;
+	int64_t now, ns;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	now = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	if (now - m->told < MATCH_TELL_MS)
+		return;
+	while (
+	    n > 0 && bt_message_get_type(all[n - 1]) != BT_MESSAGE_TYPE_EVENT)
+		n--;
+	if (n == 0 ||
+	    bt_message_event_borrow_stream_class_default_clock_class_const(
+		all[n - 1]) == NULL ||
+	    !events_ns(bt_message_event_borrow_default_clock_snapshot_const(
+			   all[n - 1]),
+		&ns))
+		return;
+	m->told = now;
+	if (write((int)m->fd, &ns, sizeof(ns)) < 0)
+		m->fd = -1;
+}
+
 bt_message_iterator_class_next_method_status
 match_next(bt_self_message_iterator *self, bt_message_array_const messages,
     uint64_t capacity, uint64_t *out)
@@ -220,6 +259,8 @@ match_next(bt_self_message_iterator *self, bt_message_array_const messages,
 		if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
 			return (
 			    bt_message_iterator_class_next_method_status)status;
+		if (m->fd >= 0)
+			tell_time(m, all, n);
 		for (uint64_t i = 0; i < n; i++) {
 			if (bt_message_get_type(all[i]) !=
 				BT_MESSAGE_TYPE_EVENT ||
