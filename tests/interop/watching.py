@@ -2,10 +2,15 @@
 """tracepulse shows and watches sessions of stock lttng."""
 import json
 import os
+import pathlib
 import socket
 import subprocess
+import sys
+import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../plugin"))
+import plugin
 import tree
 from story import begin, end, scenario
 from viewers import await_session, wait_seen
@@ -101,6 +106,55 @@ def watch_several(w):
         w.lttng("destroy", name)
     if [n for n in watcher.finish() if n >= 10] != sorted(emitted * 2):
         raise Failure("it did not see what was emitted, of both sessions")
+
+
+class Tail:
+    """tracepulse tail; each record with the time at which it came."""
+
+    def __init__(self, w, *words):
+        folder = pathlib.Path(program(w)).parent
+        file = folder / "babeltrace-plugin-tracepulse.so"
+        if not file.exists():
+            raise Skipped("the plug-in of babeltrace2 was not built")
+        preload = plugin.environment(file).get("LD_PRELOAD", "")
+        self.child = w.spawn(
+            program(w), "tail", *words, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, environment={
+                **env(w), "BABELTRACE_PLUGIN_PATH": str(folder),
+                "LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0"})
+        self.records = []
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        for line in self.child.stdout:
+            self.records.append((time.time_ns(), json.loads(line)))
+
+    def finish(self):
+        """How late each event came, in seconds, by its number."""
+        status = self.child.wait(30)
+        self.thread.join(30)
+        check(status == 0, self.child.stderr.read().decode())
+        return {r["fields"]["n"]: (at - r["ts_ns"]) / 1e9
+                for at, r in self.records}
+
+
+@scenario(reference=False, compare_tree=False)
+def tail(w):
+    """tracepulse tail prints the events of a live session of lttng as JSON, soon
+    after they happened, and ends with the session"""
+    begin(w, "tailed", "--live=200000")
+    await_session(w, "tailed")
+    watcher = Tail(w, "tailed", "--event=demo:*")
+    wait_for("it to be attached",
+             lambda: tree.listed(w, "tailed")[1] == 1, timeout=30)
+    emitted = w.run_app(0, 1000, microseconds=5000)
+    wait_for("events", lambda: len(watcher.records) == 1000, timeout=30)
+    w.lttng("destroy", "tailed")
+    late = watcher.finish()
+    check(sorted(late) == emitted, "it did not see what was emitted")
+    # Measured: the live timer and at most 0.02 s. A busy machine is slow.
+    check(max(late.values()) < 10, "%f s late" % max(late.values()))
 
 
 @scenario(reference=False, compare_tree=False)

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-SOURCES = os.environ.get("srcdir", ".")
-sys.path.insert(0, os.path.join(SOURCES, "tests/capture"))
+SOURCES = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(SOURCES / "tests/capture"))
 import packets  # noqa: E402
 
 PLUGIN = pathlib.Path("babeltrace-plugin-tracepulse.so").absolute()
@@ -17,12 +17,12 @@ VECTOR = pathlib.Path(SOURCES,
                       "tests/vectors/tracecmd/tracecmd-v6-tcp-result.bin")
 
 
-def environment():
+def environment(file=PLUGIN):
     """The run-time library of a sanitizer must be there before the program."""
     ours = {**os.environ, "LC_ALL": "C", "TZ": "UTC",
             "ASAN_OPTIONS": "detect_leaks=0"}
-    if b"__asan_init" in PLUGIN.read_bytes():
-        linked = subprocess.run(["ldd", PLUGIN], stdout=subprocess.PIPE,
+    if b"__asan_init" in file.read_bytes():
+        linked = subprocess.run(["ldd", file], stdout=subprocess.PIPE,
                                 text=True, check=True).stdout
         ask = ["gcc", "-print-file-name=libasan.so"] if "libasan" in linked \
             else ["clang", "-print-file-name=libclang_rt.asan-x86_64.so"]
