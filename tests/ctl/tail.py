@@ -282,6 +282,26 @@ def on_a_terminal():
         equal(t.end(), 0, "status")
 
 
+def a_reader_that_leaves():
+    """It ends silently, as in "tail | head"."""
+    with relay.Daemon() as daemon:
+        live = Live(daemon)
+        child = subprocess.Popen(
+            [PROGRAM, "tail", "app"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=program.environment(url_of(daemon), **VARIABLES))
+        try:
+            attached(daemon, "app")
+            live.send("u8")
+            check(b'"u8"' in child.stdout.readline(), "an event")
+            child.stdout.close()
+            live.send("u8")
+            equal((child.wait(timeout=30), child.stderr.read()),
+                  (-signal.SIGPIPE, b""), "quiet")
+        finally:
+            child.kill()
+
+
 def without_the_plug_in():
     """What is missing is said, with the name of the package."""
     if subprocess.run(["babeltrace2", "help", "sink.tracepulse.ndjson"],
@@ -344,7 +364,8 @@ def exports_fail_whole():
 
 
 CASES = (json_and_its_end, text_and_choice, filters, since, several, waits,
-         follows_the_name, for_perfetto, on_a_terminal, without_the_plug_in, exports,
+         follows_the_name, for_perfetto, on_a_terminal,
+         a_reader_that_leaves, without_the_plug_in, exports,
          exports_fail_whole)
 
 if __name__ == "__main__":

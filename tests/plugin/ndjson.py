@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -279,6 +280,8 @@ def failures_say_why():
         reader, writer = os.pipe()
         os.close(reader)
         done = babeltrace2(top / "t", stdout=writer)
+        equal((done.returncode, done.stderr), (-signal.SIGPIPE, b""), "quiet")
+        done = babeltrace2(top / "t", stdout=writer, restore_signals=False)
         os.close(writer)
         check(b"Broken pipe" in done.stderr, str(done))
 

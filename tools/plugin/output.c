@@ -2,9 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/plugin/output.h"
@@ -17,8 +15,8 @@ output_open(const char *path)
 	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
 
-static bool
-write_all(int fd, const char *bytes, size_t len)
+bool
+output_write(int fd, const char *bytes, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = write(fd, bytes, len);
@@ -35,26 +33,6 @@ write_all(int fd, const char *bytes, size_t len)
 		}
 	}
 	return true;
-}
-
-bool
-output_write(int fd, const char *bytes, size_t len)
-{
-	sigset_t pipe_only, before, pending;
-	bool ok;
-
-	sigemptyset(&pipe_only);
-	sigaddset(&pipe_only, SIGPIPE);
-	sigpending(&pending);
-	pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
-	ok = write_all(fd, bytes, len);
-	if (!ok && errno == EPIPE) {
-		if (!sigismember(&pending, SIGPIPE))
-			sigtimedwait(&pipe_only, NULL, &(struct timespec){ 0 });
-		errno = EPIPE;
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return ok;
 }
 
 bool

@@ -15,7 +15,7 @@ int output_open(const char *path);
 
 /*
  * Writes all LEN bytes, waiting for a slow reader. A reader that is gone is
- * EPIPE, without a signal.
+ * what it is for the program: SIGPIPE, or EPIPE if it ignores that.
  */
 bool output_write(int fd, const char *bytes, size_t len);
 
