@@ -4,11 +4,13 @@
 babeltrace2 with the plug-in of the build."""
 import contextlib
 import json
+import os
 import pathlib
 import queue
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -228,6 +230,23 @@ def waits():
         run(url_of(daemon), "tail", "--all", status=1, **VARIABLES)
 
 
+def waits_for_the_relay():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    it = Tail(f"http://127.0.0.1:{port}", "app", "--wait")
+    try:
+        it.wait_said("waiting for app")
+        with relay.Daemon(f"--http=tcp://127.0.0.1:{port}") as daemon:
+            live = Live(daemon)
+            attached(daemon, "app")
+            live.send("u8")
+            equal(names_of(it.records(1)), ["u8"], "event")
+            live.end()
+            equal(it.end(), [], "rest")
+    finally:
+        it.kill()
+
+
 def follows_the_name():
     """Each session of this name once, until the user ends it."""
     with relay.Daemon() as daemon:
@@ -324,7 +343,8 @@ def exports():
     """To each format, what babeltrace2 says; a bar on a terminal."""
     with tempfile.TemporaryDirectory() as work:
         top = pathlib.Path(work)
-        ctf_trace.write(top / "t")
+        ctf_trace.write(top / "help")  # babeltrace2 has such a command
+        (top / "t").symlink_to("help")
         url = "http://127.0.0.1:1"
         want = {".ndjson": plugin.babeltrace2(top / "t").stdout,
                 ".txt": plugin.babeltrace2(top / "t", sink="lines").stdout}
@@ -334,9 +354,14 @@ def exports():
                       **VARIABLES)
             equal(out, ("", ""), "quiet")
             equal((top / f"o{ending}").read_bytes(), text, ending)
+        subprocess.run([PROGRAM, "export", "help", "o.json"], cwd=top,
+                       env=program.environment(url, **VARIABLES), check=True)
+        equal((top / "o.json").read_bytes(), want[".json"], "help")
         t = program.Terminal(url, "export", str(top / "t"),
                              str(top / "bar.json"), **VARIABLES)
         equal(t.end(), 0, "status")
+        size = os.path.getsize(top / "t/chan_0")
+        check(f" of {size / 1024:.0f} KiB, ".encode() in t.text, t.text)
         done = [int(x) for x in re.findall(rb" (\d+) %, [\d.]+ ", t.text)]
         check(done[0] < 100 and done == sorted(done) and done[-1] == 100,
               t.text)
@@ -364,7 +389,7 @@ def exports_fail_whole():
 
 
 CASES = (json_and_its_end, text_and_choice, filters, since, several, waits,
-         follows_the_name, for_perfetto, on_a_terminal,
+         waits_for_the_relay, follows_the_name, for_perfetto, on_a_terminal,
          a_reader_that_leaves, without_the_plug_in, exports,
          exports_fail_whole)
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +29,6 @@ struct traces {
 };
 
 static struct traces *found; /* by nftw() */
-static volatile sig_atomic_t is_interrupted;
-
-static void
-interrupt(int sig)
-{
-	(void)sig;
-	is_interrupted = 1;
-}
 
 /* Index files are in directories of their own. */
 static int
@@ -69,8 +60,8 @@ find_traces(char *const *operands, size_t n, struct traces *out)
 			    "%s is not the directory of a trace (tracepulse "
 			    "get downloads one that a relay has stored)",
 			    operands[i]);
-		if (nftw(operands[i], take_file, OPEN_DIRS,
-			FTW_PHYS | FTW_ACTIONRETVAL) != 0)
+		if (nftw(operands[i], take_file, OPEN_DIRS, FTW_ACTIONRETVAL) !=
+		    0)
 			return ctl_fail("%s: %s", operands[i], strerror(errno));
 	}
 	return CTL_OK;
@@ -89,7 +80,7 @@ take_range(const char *line, void *arg)
 		t->end = ns;
 }
 
-/* What is not known of a trace is left out: it is only shown. */
+/* A trace that babeltrace2 cannot read is left out: it will say why. */
 static void
 measure(struct traces *t)
 {
@@ -106,8 +97,7 @@ measure(struct traces *t)
 		viewer_add(&v, params);
 		viewer_add(&v, "source.ctf.fs");
 		viewer_add(&v, "babeltrace.trace-infos");
-		if (!viewer_ask(&v, take_range, t))
-			t->end = INT64_MIN;
+		(void)viewer_ask(&v, take_range, t);
 		viewer_free(&v);
 		free(params);
 		free(string);
@@ -131,13 +121,9 @@ static void
 show(struct progress *p, const struct traces *t, int fd)
 {
 	int64_t ns;
-	ssize_t n;
 
-	do {
-		n = read(fd, &ns, sizeof(ns));
-		if (n == sizeof(ns))
-			progress_show(p, bytes_until(t, ns));
-	} while (n == sizeof(ns) || (n < 0 && errno == EINTR));
+	while (read(fd, &ns, sizeof(ns)) == sizeof(ns))
+		progress_show(p, bytes_until(t, ns));
 }
 
 /* FDS: a pipe for times, or -1. */
@@ -154,7 +140,7 @@ convert(const struct viewer *v, const char *file, const struct traces *t,
 		close(fds[1]);
 	if (pid > 0 && fds[0] >= 0)
 		show(&p, t, fds[0]);
-	is_done = pid > 0 && viewer_wait(pid) && !is_interrupted;
+	is_done = pid > 0 && viewer_wait(pid);
 	if (fds[0] >= 0)
 		close(fds[0]);
 	if (is_done)
@@ -188,6 +174,7 @@ export_to(const struct ctl *c, enum sink_kind kind, const char *file,
 	int status = CTL_OK;
 
 	viewer_add(&v, VIEWER);
+	viewer_add(&v, "convert"); /* a trace may be called "help" */
 	for (size_t i = 0; i < n; i++)
 		viewer_add(&v, c->options.operands[i]);
 	add_progress(&v, t, fds);
@@ -208,7 +195,6 @@ command_export(struct ctl *c)
 	const size_t n = c->options.n_operands - 1;
 	const char *file = c->options.operands[n];
 	const enum sink_kind kind = sink_of_file(file);
-	const struct sigaction on_interrupt = { .sa_handler = interrupt };
 	struct traces t = { 0 };
 	int status;
 	char *part;
@@ -219,7 +205,6 @@ command_export(struct ctl *c)
 		    file);
 	if (!sink_is_there(kind))
 		return CTL_FAILED;
-	(void)sigaction(SIGINT, &on_interrupt, NULL);
 	part = ctl_text("%s.part", file);
 	status = find_traces(c->options.operands, n, &t);
 	if (status == CTL_OK)

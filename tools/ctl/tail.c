@@ -115,12 +115,15 @@ static int
 find_sessions(
     struct ctl *c, const struct shown *shown, bool is_again, struct sessions *s)
 {
-	if (load(c, shown, s) != OK)
-		return is_again ? wait_for_sessions(c, shown, s)
-				: ctl_fail_fetch(c);
-	if (!(is_again || c->options.wait) || pick_is_complete(c, s))
+	const bool may_wait = is_again || c->options.wait;
+	const enum status st = load(c, shown, s);
+
+	if (st != OK && !may_wait)
+		return ctl_fail_fetch(c);
+	if (st == OK && (!may_wait || pick_is_complete(c, s)))
 		return CTL_OK;
-	sessions_free(s);
+	if (st == OK)
+		sessions_free(s);
 	return wait_for_sessions(c, shown, s);
 }
 

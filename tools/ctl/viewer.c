@@ -124,7 +124,6 @@ viewer_start(const struct viewer *v)
 	const pid_t pid = fork();
 
 	if (pid == 0) {
-		(void)signal(SIGINT, SIG_DFL);
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 		_exit(viewer_become(v));
 	}
