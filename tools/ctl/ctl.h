@@ -16,6 +16,10 @@
 #define CTL_FAILED 1
 #define CTL_USAGE 2
 
+/* Thousands of sessions cost the relay time: for a command that asks again and
+ * again, its answers may take at most one in this many parts of the time. */
+#define CTL_ASK_PART 4
+
 struct ctl {
 	struct ctl_options options;
 	struct address admin; /* the relay's admin socket, once it is in use */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -20,8 +19,9 @@
 #include "tools/ctl/text.h"
 #include "tools/ctl/viewer.h"
 
-/* Between two looks for a session: packets that a stream had before babeltrace2
- * is there are not shown, and the first one comes after a live timer. */
+/* Between two looks for a session, at least: packets that a stream had before
+ * babeltrace2 is there are not shown, and the first one comes after a live
+ * timer. */
 #define LOOK_NS (NS_PER_S / 5)
 
 /* Sessions that were shown. */
@@ -66,11 +66,12 @@ leave_out_shown(const struct shown *shown, struct sessions *s)
 	s->n = n;
 }
 
-/* Load the sessions that are there and were not shown. */
+/* Load the sessions of STATE that were not shown. */
 static enum status
-load(struct ctl *c, const struct shown *shown, struct sessions *s)
+load(struct ctl *c, const struct shown *shown, const char *state,
+    struct sessions *s)
 {
-	const enum status st = sessions_load(c, NULL, c->options.host, s);
+	const enum status st = sessions_load(c, state, c->options.host, s);
 
 	if (st == OK)
 		leave_out_shown(shown, s);
@@ -94,13 +95,15 @@ say_waiting(const struct ctl *c)
 static int
 wait_for_sessions(struct ctl *c, const struct shown *shown, struct sessions *s)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	uint64_t begin, pause = LOOK_NS;
 	enum status st;
 
 	say_waiting(c);
 	for (;;) {
-		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-		st = load(c, shown, s);
+		(void)usleep((useconds_t)(pause / 1000));
+		begin = clock_now_ns();
+		st = load(c, shown, "active", s);
+		pause = LOOK_NS + (clock_now_ns() - begin) * (CTL_ASK_PART - 1);
 		if (st == OK && pick_is_complete(c, s))
 			return CTL_OK;
 		if (st == OK)
@@ -116,7 +119,7 @@ find_sessions(
     struct ctl *c, const struct shown *shown, bool is_again, struct sessions *s)
 {
 	const bool may_wait = is_again || c->options.wait;
-	const enum status st = load(c, shown, s);
+	const enum status st = load(c, shown, NULL, s);
 
 	if (st != OK && !may_wait)
 		return ctl_fail_fetch(c);

@@ -19,9 +19,6 @@
 /* Lines above the table, and below it. */
 #define LINES_ABOVE 6
 #define LINES_BELOW 1
-/* Thousands of sessions cost the relay time: its answers may take at most one
- * in this many parts of the time. */
-#define ASK_PART 4
 
 struct top {
 	struct ctl *c;
@@ -355,7 +352,7 @@ run(struct top *t)
 			break;
 		is_second = true;
 		wait_for_next(t, begin + o->interval_ms * NS_PER_MS +
-				     t->took_ns * (ASK_PART - 1));
+				     t->took_ns * (CTL_ASK_PART - 1));
 		if (!is_ending(t))
 			ask(t);
 	}
