@@ -215,7 +215,7 @@ def several():
 
 
 def waits():
-    """For a session that comes later, with all of its events."""
+    """For a session that comes later."""
     with relay.Daemon() as daemon:
         with tailing(daemon, "app", "--wait") as it:
             it.wait_said("waiting for app")

@@ -158,6 +158,25 @@ def tail(w):
 
 
 @scenario(reference=False, compare_tree=False)
+def tail_the_name(w):
+    """tracepulse tail waits for a session of lttng and goes on with the next of
+    its name, without the user"""
+    watcher = Tail(w, "named", "--wait", "--follow-name", "--event=demo:*")
+    emitted = []
+    for i in range(3):
+        begin(w, "named", "--live=200000")
+        tree.wait_attached(w, "named")
+        emitted += w.run_app(100 * i, 100)
+        wait_for("events", lambda: len(watcher.records) == len(emitted),
+                 timeout=30)
+        w.lttng("destroy", "named")
+    watcher.child.terminate()
+    watcher.child.wait(30)
+    check([r["fields"]["n"] for _, r in watcher.records] == emitted,
+          "it did not see what was emitted, in order")
+
+
+@scenario(reference=False, compare_tree=False)
 def status_beside_sessiond(w):
     """HTTP has its default port also beside session daemons, which take some of
     5345 to 5354 for their agents; tracepulse says which of them is no relay"""

@@ -3,8 +3,6 @@
  * tracepulse tail: babeltrace2 with our plug-in on live sessions. The relay
  * tells which there are; babeltrace2 ends with the sessions that it shows.
  */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +14,6 @@
 #include "tools/ctl/session.h"
 #include "tools/ctl/sink.h"
 #include "tools/ctl/status.h"
-#include "tools/ctl/text.h"
 #include "tools/ctl/viewer.h"
 
 /* Between two looks for a session, at least: packets that a stream had before
