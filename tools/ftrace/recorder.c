@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <inttypes.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +17,13 @@
 #include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/command_loop.h"
 #include "tools/ftrace/page_feed.h"
+#include "tools/ftrace/peer_name.h"
 #include "tools/ftrace/recorder_dialog.h"
-#include "tools/ftrace/token.h"
 
 /* The longest delay of a file by a name server. */
 #define NAME_WAIT_MS 2000
 /* Bytes read from a control connection in one cycle of the loop. */
 #define READ_SIZE (64 << 10)
-/* The longest host name; the port follows it. */
-#define HOST_BYTES 128
 
 /* How often states that wait are checked. */
 #define CHECK_MS 50
@@ -51,8 +47,6 @@ struct recorder_use {
 	uint64_t memory;		/* see page_feed_memory() */
 };
 
-struct name_query;
-
 struct recorder {
 	struct list node;
 	struct recorders *all;
@@ -70,17 +64,8 @@ struct recorder {
 
 	struct data_sockets *data;
 	struct data_counts counts;
-	struct page_feed feed;	   /* has the recording and the live session */
-	struct name_query *naming; /* NULL: no lookup */
-};
-
-/* A lookup of the host name of a recorder, by which its file is named, as stock
- * names it. The lookup may outlive the recorder. */
-struct name_query {
-	struct background_job job;
-	struct recorder *recorder; /* NULL: gone */
-	struct sockaddr_storage peer;
-	char found[RECORDING_NAME_MAX];
+	struct page_feed feed;	  /* has the recording and the live session */
+	struct peer_name *naming; /* NULL: no lookup */
 };
 
 /* What all recorders use, or those of HOST. */
@@ -331,29 +316,14 @@ close_control(struct recorder *r)
 }
 
 static void
-forget_name(struct recorder *r)
-{
-	struct name_query *q = r->naming;
-
-	if (q == NULL)
-		return;
-	r->naming = NULL;
-	/* A lookup that still waits is removed: otherwise recorders that come
-	 * and go could queue any number of slow lookups. */
-	if (background_cancel(&q->job))
-		free(q);
-	else
-		q->recorder = NULL;
-}
-
-static void
 destroy_recorder(struct recorder *r)
 {
 	struct recorders *all = r->all;
 
 	assert(all->n > 0 && r->state != RECORDER_FINISHING);
 	close_control(r);
-	forget_name(r);
+	peer_name_cancel(r->naming);
+	r->naming = NULL;
 	free_data(r);
 	page_feed_free(&r->feed);
 	if (r->timer != NULL)
@@ -402,7 +372,8 @@ on_finished(void *arg)
 static void
 finish_file(struct recorder *r)
 {
-	forget_name(r);
+	peer_name_cancel(r->naming);
+	r->naming = NULL;
 	r->state = RECORDER_FINISHING;
 	page_feed_finish(&r->feed, r->all->finishing, on_finished, r);
 }
@@ -468,8 +439,11 @@ advance(struct recorder *r)
 }
 
 static void
-set_name(struct recorder *r, const char *name)
+on_name(void *arg, const char *name)
 {
+	struct recorder *r = arg;
+
+	r->naming = NULL;
 	if (*name != '\0' && strcmp(r->name, name) != 0) {
 		log_peer(LOG_INFO, "peer=%s: named %s", r->name, name);
 		snprintf(r->name, sizeof(r->name), "%s", name);
@@ -477,61 +451,6 @@ set_name(struct recorder *r, const char *name)
 			recording_rename(r->feed.recording, r->name);
 	}
 	advance(r);
-}
-
-/* In a thread. */
-static void
-look_up_name(struct background_job *job)
-{
-	struct name_query *q = container_of(job, struct name_query, job);
-	const struct sockaddr_in6 *in6 = (const void *)&q->peer;
-	struct sockaddr_storage a = q->peer;
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	char host[NI_MAXHOST] = "";
-	int err;
-
-	/* Mapped IPv4: look up the IPv4 address. */
-	if (a.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
-		memcpy(&in.sin_addr, &in6->sin6_addr.s6_addr[12], 4);
-		memcpy(&a, &in, sizeof(in));
-	}
-	err = getnameinfo((const struct sockaddr *)&a,
-	    a.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(in),
-	    host, sizeof(host), NULL, 0, NI_NAMEREQD);
-	/* A name server is not trusted. */
-	if (err == 0 && token_is_word(host, HOST_BYTES))
-		snprintf(q->found, sizeof(q->found), "%.*s:%u", HOST_BYTES,
-		    host, address_port((const struct sockaddr *)&q->peer));
-}
-
-static void
-on_name_found(struct background_job *job)
-{
-	struct name_query *q = container_of(job, struct name_query, job);
-
-	if (q->recorder != NULL) {
-		q->recorder->naming = NULL;
-		set_name(q->recorder, q->found);
-	}
-	free(q);
-}
-
-static void
-ask_for_name(struct recorder *r)
-{
-	struct name_query *q = address_is_internet(
-				   (const struct sockaddr *)&r->peer)
-				   ? calloc(1, sizeof(*q))
-				   : NULL;
-
-	if (q == NULL)
-		return; /* the name stays the address */
-	q->recorder = r;
-	q->peer = r->peer;
-	q->job = (struct background_job){ .work = look_up_name,
-		.done = on_name_found };
-	r->naming = q;
-	background_add(r->all->loop->names, &q->job);
 }
 
 /* Ends the dialog; data in flight is still read. */
@@ -764,7 +683,8 @@ recorder_accept(void *arg, int take_fd, const struct sockaddr *peer)
 		return;
 	}
 	command_loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
-	ask_for_name(r);
+	r->naming = peer_name_ask(
+	    r->all->loop->names, (const struct sockaddr *)&r->peer, on_name, r);
 	if (!send_replies(r))
 		end_control(r);
 }
