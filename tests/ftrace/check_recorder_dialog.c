@@ -18,15 +18,12 @@ struct outcome {
 };
 
 static enum status
-on_begin(void *arg, const struct recorder_dialog_begin *begin,
-    uint16_t ports[MESSAGE_CPUS_MAX])
+on_begin(void *arg, const struct recorder_dialog_begin *begin)
 {
 	struct outcome *o = arg;
 
 	o->begin = *begin;
 	o->begun++;
-	for (uint32_t i = 0; i < begin->cpus; i++)
-		ports[i] = (uint16_t)(o->first_port + i);
 	return o->refuse;
 }
 
@@ -64,6 +61,20 @@ end(struct outcome *o)
 	buf_free(&o->metadata);
 }
 
+/* The ports come when the bytes were handled. */
+static enum status
+input(struct outcome *o, const uint8_t *p, size_t n)
+{
+	enum status st = recorder_dialog_input(&o->d, p, n);
+	uint16_t ports[MESSAGE_CPUS_MAX];
+
+	if (st != OK || o->d.state != DIALOG_PORTS)
+		return st;
+	for (uint32_t i = 0; i < o->begin.cpus; i++)
+		ports[i] = (uint16_t)(o->first_port + i);
+	return recorder_dialog_ports(&o->d, ports);
+}
+
 /* ALL in pieces of N bytes, each in memory of its own. */
 static enum status
 play(struct outcome *o, const struct bytes *all, size_t n)
@@ -74,7 +85,7 @@ play(struct outcome *o, const struct bytes *all, size_t n)
 		const size_t len = all->n - at < n ? all->n - at : n;
 		struct bytes piece = bytes_copy(all->p + at, len);
 
-		st = recorder_dialog_input(&o->d, piece.p, piece.n);
+		st = input(o, piece.p, piece.n);
 		free(piece.p);
 	}
 	return st;
@@ -306,9 +317,7 @@ TEST_ROWS(ports_that_do_not_fit_in_a_message, 4)
 	buf_u32(&in, cases[_i].cpus);
 	buf_u32(&in, 4096);
 	buf_u32(&in, 0);
-	ck_assert_int_eq(
-	    recorder_dialog_input(&o.d, buf_data(&in), buf_len(&in)),
-	    cases[_i].st);
+	ck_assert_int_eq(input(&o, buf_data(&in), buf_len(&in)), cases[_i].st);
 	ck_assert_int_eq(o.d.why != NULL, cases[_i].st != OK);
 	end(&o);
 	buf_free(&in);
@@ -325,6 +334,29 @@ TEST(an_answer_that_does_not_fit_in_a_message)
 	for (uint32_t i = 0; i < resp.cpus; i++)
 		resp.ports[i] = 32768;
 	ck_assert_int_eq(message_put_resp(&out, &resp), E_LIMIT);
+	buf_free(&out);
+}
+
+/* Ports outside of what is a port. */
+TEST_ROWS(ports_of_an_agent, 4)
+{
+	static const struct {
+		uint16_t port;
+		uint32_t sync_port;
+		enum status st;
+	} cases[] = { { 65535, 65535, OK }, { 1, 0, OK }, { 0, 0, E_MALFORMED },
+		{ 1500, 65536, E_MALFORMED } };
+	struct message_resp resp = { .cpus = 1,
+		.sync_port = cases[_i].sync_port,
+		.ports = { cases[_i].port } };
+	struct tracecmd_message m;
+	struct buf out = { 0 };
+	size_t used;
+
+	ck_assert_int_eq(message_put_resp(&out, &resp), OK);
+	ck_assert_int_eq(
+	    message_parse(&m, buf_data(&out), buf_len(&out), &used), OK);
+	ck_assert_int_eq(message_resp_decode(&resp, &m), cases[_i].st);
 	buf_free(&out);
 }
 

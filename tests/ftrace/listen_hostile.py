@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import re
+import select
 import socket
 import struct
 import time
@@ -151,9 +152,10 @@ def descriptors():
             sender.socket.close()
 
 
-def free_range(n):
-    """The first of N free ports, below those that the system hands out."""
-    for first in range(20000 + os.getpid() % 100 * 100, 32000, n):
+def free_range(n, begin=20000, end=26000):
+    """The first of N free ports from BEGIN on, below those that the system
+    hands out. Cases at the same time have ranges of their own."""
+    for first in range(begin + os.getpid() % 50 * 100, end, n):
         with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
             for port in range(first, first + n):
                 s = stack.enter_context(socket.socket())
@@ -184,6 +186,27 @@ def ports():
     with listening("--data-ports", f"{first}-{first + 1}") as listener:
         Sender(listener).play("v6-tcp")
         listener.wait_files(1)
+
+
+def many_cpus():
+    """A recorder of many CPUs does not delay one of two."""
+    n = 502 + 50
+    first = free_range(n, 26000, 32000)
+    with listening("--data-ports", f"{first}-{first + n - 1}") as listener:
+        for _ in range(10):
+            large, small = Sender(listener), Sender(listener, "127.0.0.2")
+            large.greet()
+            small.greet()
+            large.send(tinit(500, b"tcp"))
+            small.send(tinit(2, b"tcp"))
+            equal(len(small.receive_ports()), 2, "ports")
+            is_first = not select.select([large.socket], [], [], 0)[0]
+            equal(len(large.receive_ports()), 500, "ports of the large one")
+            large.socket.close()
+            small.socket.close()
+            if is_first:
+                return
+        check(False, "the small one is always served last")
 
 
 def pages_of_others():
@@ -421,7 +444,7 @@ def memory_for_pages():
 
 
 CASES = (rules, who_says_nothing, many_of_one_host,
-         idle_connections_give_way, descriptors, ports,
+         idle_connections_give_way, descriptors, ports, many_cpus,
          pages_of_others, pages_that_no_datagram_holds,
          who_sends_junk_delays_no_file, names_of_those_that_are_gone,
          memory_for_pages, too_much_metadata, planted_links, mutated,

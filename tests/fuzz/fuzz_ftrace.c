@@ -22,8 +22,7 @@ struct seen {
 };
 
 static enum status
-on_begin(void *arg, const struct recorder_dialog_begin *begin,
-    uint16_t ports[MESSAGE_CPUS_MAX])
+on_begin(void *arg, const struct recorder_dialog_begin *begin)
 {
 	struct seen *s = arg;
 
@@ -31,8 +30,6 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	assert(begin->cpus > 0 && begin->cpus <= MESSAGE_CPUS_MAX);
 	s->has_begun = true;
 	s->cpus = begin->cpus;
-	for (uint32_t i = 0; i < begin->cpus; i++)
-		ports[i] = (uint16_t)(65535 - i);
 	return OK;
 }
 
@@ -115,20 +112,48 @@ check_layout(const uint8_t *p, size_t n, uint32_t cpus)
 	check_plan(&layout, p, n, cpus);
 }
 
+/* The answer of an agent, whose ports are replaced. */
+static void
+check_resp(const uint8_t *p, size_t n)
+{
+	struct tracecmd_message m;
+	struct message_resp resp;
+	struct buf out = { 0 };
+	size_t used;
+	enum status st;
+
+	if (message_parse(&m, p, n, &used) != OK ||
+	    m.number != MESSAGE_TRACE_RESP ||
+	    message_resp_decode(&resp, &m) != OK)
+		return;
+	assert(resp.sync_port <= UINT16_MAX);
+	for (uint32_t i = 0; i < resp.cpus; i++)
+		resp.ports[i] = (uint16_t)(65535 - i);
+	st = message_put_resp(&out, &resp);
+	assert(st == OK || st == E_LIMIT);
+	assert(buf_len(&out) <= MESSAGE_BYTES_MAX);
+	buf_free(&out);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	const size_t most = n == 0 ? 1 : (size_t)p[0] * p[0] + 1;
 	struct seen s = { .cpus = 2 };
+	uint16_t ports[MESSAGE_CPUS_MAX];
 	enum status st = OK;
 
 	if (n == 0)
 		return 0;
+	for (uint32_t i = 0; i < MESSAGE_CPUS_MAX; i++)
+		ports[i] = (uint16_t)(65535 - i);
 	recorder_dialog_init(&s.d, &ops, &s);
 	for (size_t at = 1; at < n && st == OK; at += most) {
 		const size_t len = n - at < most ? n - at : most;
 
 		st = recorder_dialog_input(&s.d, p + at, len);
+		if (st == OK && s.d.state == DIALOG_PORTS)
+			st = recorder_dialog_ports(&s.d, ports);
 		assert(buf_len(&s.d.out) <=
 		       DIALOG_REPLY_BYTES_MAX + 2 * MESSAGE_BYTES_MAX);
 		assert(buf_len(&s.d.in) <= MESSAGE_BYTES_MAX);
@@ -138,6 +163,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		    buf_data(&s.metadata), buf_len(&s.metadata), s.cpus);
 	/* The same bytes as metadata, so that its lengths are met at once. */
 	check_layout(p + 1, n - 1, 2);
+	check_resp(p + 1, n - 1);
 	recorder_dialog_free(&s.d);
 	buf_free(&s.metadata);
 	return 0;

@@ -26,7 +26,16 @@ def main():
         return out
 
     hello = b"-1V3\0766679\0\0"
-    tinit = struct.pack(">IIIIII", 24, 1, 12, 2, 4096, 0)
+    def tinit_of(cpus):
+        return struct.pack(">IIIIII", 24, 1, 12, cpus, 4096, 0)
+
+    def resp_of(cpus, sync_port):
+        fixed = struct.pack(">IIIQ16sI", 0, cpus, 4096, 7, b"", sync_port)
+        ports = b"1500\0" * cpus
+        return struct.pack(">III", 12 + len(fixed) + len(ports), 7,
+                           len(fixed)) + fixed + ports
+
+    tinit = tinit_of(2)
     seeds = {
         "v7-zstd": b"\xff" + read("v7-tcp-c2s"),
         "v7-zstd-bytes": b"\0" + read("v7-tcp-c2s"),
@@ -40,6 +49,10 @@ def main():
         "every-number": b"\x05" + hello + tinit + b"".join(
             struct.pack(">III", 12, n, 0) for n in range(12)),
         "other-version": b"\x05-1V9\0-1V3\0766679\0000\0" + tinit,
+        **{f"ports-{n}": b"\xff" + hello + tinit_of(n)
+           for n in (1362, 1363, 1600, 1601)},
+        "resp-1600": b"\xff" + resp_of(1600, 1024),
+        "resp-sync-port": b"\xff" + resp_of(2, 65536),
         "v1-udp": b"\x0216\0004096\0000\0",
     }
     for name, blob in seeds.items():

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "tools/ftrace/tcp_port.h"
 #include "tools/ftrace/command_loop.h"
+#include "tools/ftrace/message.h"
 #include "tools/ftrace/page_feed.h"
 
 /* The bytes of one read, and those read from a socket in one cycle of the
@@ -49,7 +50,10 @@ struct data_sockets {
 	uint32_t page_size;
 	uint64_t last_ns; /* the last time that the recorder sent anything */
 	struct data_counts counts;
-	uint8_t *buffer; /* READ_SIZE bytes */
+	uint8_t *buffer;    /* READ_SIZE bytes */
+	unsigned next_port; /* the next one to try */
+	uint32_t n_bound;
+	uint16_t ports[MESSAGE_CPUS_MAX];
 	struct data_socket sockets[];
 };
 
@@ -244,57 +248,75 @@ set_receive_buffer(const struct data_sockets *d, int fd)
 		    fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
-/* Binds the first free port from *NEXT on. */
-static int
-bind_next(const struct data_sockets *d, unsigned *next)
+/* Binds the socket of the next CPU to the next port. E_MORE: that is taken. */
+static enum status
+bind_next(struct data_sockets *d)
 {
 	const struct data_config *c = &d->config;
+	struct data_socket *s = &d->sockets[d->n_bound];
+	const unsigned port = d->next_port++;
 
-	for (; *next <= c->port_last; ++*next) {
-		const int fd = address_bind(c->bind_host, (uint16_t)*next,
+	if (port <= c->port_last)
+		s->fd = address_bind(c->bind_host, (uint16_t)port,
 		    c->is_tcp ? SOCK_STREAM : SOCK_DGRAM);
-
-		if (fd >= 0)
-			return fd;
-		if (errno != EADDRINUSE && errno != EACCES)
-			break;
+	else
+		errno = EADDRINUSE;
+	if (s->fd < 0 && port < c->port_last &&
+	    (errno == EADDRINUSE || errno == EACCES))
+		return E_MORE;
+	if (s->fd < 0) {
+		log_peer_errno(LOG_ERROR,
+		    "peer=%s: no free port for its pages in %u-%u "
+		    "(--data-ports)",
+		    c->peer_name, c->port_first, c->port_last);
+		return E_LIMIT;
 	}
-	log_peer_errno(LOG_ERROR,
-	    "peer=%s: no free port for its pages in %u-%u (--data-ports)",
-	    c->peer_name, c->port_first, c->port_last);
-	return -1;
+	s->state = c->is_tcp ? DATA_LISTENING : DATA_OPEN;
+	if (!c->is_tcp)
+		set_receive_buffer(d, s->fd);
+	d->ports[d->n_bound++] = (uint16_t)port;
+	return OK;
 }
 
-enum status
-data_sockets_create(struct data_sockets **out, const struct data_config *config,
-    uint16_t *ports)
+struct data_sockets *
+data_sockets_create(const struct data_config *config)
 {
 	struct data_sockets *d = calloc(
 	    1, sizeof(*d) + (size_t)config->cpus * sizeof(d->sockets[0]));
-	unsigned next = config->port_first;
 
-	assert(config->cpus > 0 && config->port_first <= config->port_last);
-	*out = NULL;
+	assert(config->cpus > 0 && config->cpus <= MESSAGE_CPUS_MAX &&
+	       config->port_first <= config->port_last);
 	if (d == NULL)
-		return E_NOMEM;
+		return NULL;
 	d->config = *config;
+	d->next_port = config->port_first;
 	for (uint32_t i = 0; i < config->cpus; i++)
-		d->sockets[i] = (struct data_socket){ .all = d, .fd = -1 };
-	for (uint32_t i = 0; i < config->cpus; i++) {
-		struct data_socket *s = &d->sockets[i];
+		d->sockets[i] = (struct data_socket){
+			.all = d, .fd = -1, .state = DATA_ENDED
+		};
+	return d;
+}
 
-		s->fd = bind_next(d, &next);
-		if (s->fd < 0) {
-			data_sockets_destroy(d);
-			return E_LIMIT;
-		}
-		ports[i] = (uint16_t)next++;
-		s->state = config->is_tcp ? DATA_LISTENING : DATA_OPEN;
-		if (!config->is_tcp)
-			set_receive_buffer(d, s->fd);
+enum status
+data_sockets_bind(struct data_sockets *d, uint64_t until_ns)
+{
+	enum status st = OK;
+
+	while (d->n_bound < d->config.cpus) {
+		st = bind_next(d);
+		if (st != OK && st != E_MORE)
+			return st;
+		if (clock_now_ns() >= until_ns)
+			break;
 	}
-	*out = d;
-	return OK;
+	return d->n_bound < d->config.cpus ? E_MORE : OK;
+}
+
+const uint16_t *
+data_sockets_ports(const struct data_sockets *d)
+{
+	assert(d->n_bound == d->config.cpus);
+	return d->ports;
 }
 
 void

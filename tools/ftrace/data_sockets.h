@@ -45,9 +45,14 @@ struct data_config {
 	void *arg;
 };
 
-/* Binds the sockets, without reading. E_LIMIT: no port is free (logged). */
-enum status data_sockets_create(struct data_sockets **out,
-    const struct data_config *config, uint16_t *ports) MUST_CHECK;
+/* NULL: no memory. */
+struct data_sockets *data_sockets_create(const struct data_config *config);
+/* Binds sockets until UNTIL_NS, at least one, without reading. E_MORE: call it
+ * again; E_LIMIT: no port is free (logged). */
+enum status data_sockets_bind(
+    struct data_sockets *d, uint64_t until_ns) MUST_CHECK;
+/* All are bound: the port of each CPU. Borrowed. */
+const uint16_t *data_sockets_ports(const struct data_sockets *d);
 void data_sockets_destroy(struct data_sockets *d); /* NULL is fine */
 /* Starts to read. Over UDP PAGE_SIZE is at most DATA_DATAGRAM_BYTES. */
 enum status data_sockets_start(

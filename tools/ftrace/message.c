@@ -123,12 +123,14 @@ message_resp_decode(struct message_resp *out, const struct tracecmd_message *m)
 	out->sync_port = reader_u32(&r);
 	if (out->cpus == 0 || out->cpus > MESSAGE_CPUS_MAX)
 		return E_LIMIT;
+	if (out->sync_port > UINT16_MAX)
+		return E_MALFORMED;
 	for (uint32_t i = 0; i < out->cpus; i++) {
 		const char *text;
 		uint64_t port;
 
 		if (!next_string(&left, &text) ||
-		    parse_u64(text, 0, UINT16_MAX, &port) != OK)
+		    parse_u64(text, 1, UINT16_MAX, &port) != OK)
 			return E_MALFORMED;
 		out->ports[i] = (uint16_t)port;
 	}

@@ -190,6 +190,8 @@ on_resp(struct guest *g, const struct tracecmd_message *m)
 		return st;
 	st = recording_create(
 	    &g->feed.recording, &g->all->recordings, g->name, g->resp.cpus);
+	if (st == OK)
+		st = recording_create_files(g->feed.recording, UINT64_MAX);
 	if (st != OK)
 		g->why = "cannot create its files";
 	g->state = GUEST_METADATA;

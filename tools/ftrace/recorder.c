@@ -22,6 +22,9 @@
 
 /* The longest delay of a file by a name server. */
 #define NAME_WAIT_MS 2000
+/* Sockets and files are made for so long in one cycle of the loop: a recorder
+ * of 1,500 CPUs takes some 100 ms, and others wait. */
+#define OPEN_SLICE_NS (NS_PER_MS / 5)
 /* Bytes read from a control connection in one cycle of the loop. */
 #define READ_SIZE (64 << 10)
 
@@ -134,8 +137,7 @@ page_size_max(const struct recorder_dialog_begin *begin)
 }
 
 static enum status
-on_begin(void *arg, const struct recorder_dialog_begin *begin,
-    uint16_t ports[MESSAGE_CPUS_MAX])
+on_begin(void *arg, const struct recorder_dialog_begin *begin)
 {
 	struct recorder *r = arg;
 	const struct data_config config = { .base = r->all->loop->base,
@@ -152,7 +154,6 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	const struct recorder_use more = { .fds = recording_fds(begin->cpus) +
 						  begin->cpus,
 		.ports = begin->cpus };
-	enum status st = OK;
 
 	assert(begin->cpus <= MESSAGE_CPUS_MAX);
 	if (begin->unknown > 0)
@@ -167,29 +168,45 @@ on_begin(void *arg, const struct recorder_dialog_begin *begin,
 	 * now, and again when the metadata states it. */
 	if (begin->page_size > page_size_max(begin)) {
 		r->dialog.why = PAGE_FEED_TOO_LARGE;
-		st = E_LIMIT;
+		return E_LIMIT;
 	}
-	if (st == OK) {
-		r->dialog.why = refuse_use(
-		    r->all, (const struct sockaddr *)&r->peer, more);
-		st = r->dialog.why == NULL ? OK : E_LIMIT;
-	}
-	if (st == OK) {
-		r->use.fds += more.fds;
-		r->use.ports = more.ports;
+	r->dialog.why = refuse_use(
+	    r->all, (const struct sockaddr *)&r->peer, more);
+	if (r->dialog.why != NULL)
+		return E_LIMIT;
+	r->use.fds += more.fds;
+	r->use.ports = more.ports;
+	r->data = data_sockets_create(&config);
+	return r->data != NULL ? OK : E_NOMEM;
+}
+
+/* Makes the sockets and files of a recorder for a while, and replies when all
+ * are there. Its bytes wait, in the kernel. E_MORE: call it again. */
+static enum status
+open_some(struct recorder *r)
+{
+	const struct recorder_dialog_begin *begin = &r->dialog.begin;
+	const uint64_t until = clock_now_ns() + OPEN_SLICE_NS;
+	enum status st = data_sockets_bind(r->data, until);
+
+	if (st == OK && r->feed.recording == NULL)
 		st = recording_create(&r->feed.recording, &r->all->recordings,
 		    r->name, begin->cpus);
-	}
 	if (st == OK)
-		st = data_sockets_create(&r->data, &config, ports);
-	if (st == OK)
-		log_peer(LOG_NOTICE, "peer=%s: %u CPUs, %s, version %u",
-		    r->name, begin->cpus,
-		    begin->is_vsock ? "vsock"
-		    : begin->is_tcp ? "TCP"
-				    : "UDP",
-		    begin->is_v1 ? 1 : 3);
-	return st;
+		st = recording_create_files(r->feed.recording, until);
+	command_loop_set_timer(
+	    r->timer, st == E_MORE ? 0 : CHECK_MS * 5 * NS_PER_MS);
+	if (st != OK)
+		return st;
+	log_peer(LOG_NOTICE, "peer=%s: %u CPUs, %s, version %u", r->name,
+	    begin->cpus,
+	    begin->is_vsock ? "vsock"
+	    : begin->is_tcp ? "TCP"
+			    : "UDP",
+	    begin->is_v1 ? 1 : 3);
+	r->received_ns = clock_now_ns();
+	(void)event_add(r->readable, NULL);
+	return recorder_dialog_ports(&r->dialog, data_sockets_ports(r->data));
 }
 
 static bool
@@ -485,27 +502,6 @@ is_late(const struct recorder *r, uint64_t now)
 	       now - r->received_ns >= METADATA_SILENCE_MS * NS_PER_MS;
 }
 
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	struct recorder *r = arg;
-	enum status st = check_metadata(r, false);
-
-	(void)fd;
-	(void)what;
-	if (st == OK && is_late(r, clock_now_ns())) {
-		r->dialog.why = "its metadata does not arrive in time";
-		st = E_LIMIT;
-	}
-	if (st != OK) {
-		refuse_recorder(r, st);
-		return;
-	}
-	if (r->state == RECORDER_TALKING)
-		command_loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
-	advance(r);
-}
-
 /* Sends pending replies. False: the connection is gone. */
 static bool
 send_replies(struct recorder *r)
@@ -541,19 +537,48 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 		end_control(r);
 }
 
+/* After bytes of the recorder were handled, with the result ST. */
 static void
-on_input(struct recorder *r, const uint8_t *p, size_t n)
+go_on(struct recorder *r, enum status st)
 {
-	enum status st;
-
-	r->received_ns = clock_now_ns();
-	st = recorder_dialog_input(&r->dialog, p, n);
 	if (st == OK)
 		st = check_metadata(r, false);
-	if (st != OK)
+	if (st != OK) {
 		refuse_recorder(r, st);
-	else if (!send_replies(r) || r->dialog.state == DIALOG_CLOSED)
+	} else if (!send_replies(r) || r->dialog.state == DIALOG_CLOSED) {
 		end_control(r);
+	} else if (r->dialog.state == DIALOG_PORTS) {
+		(void)event_del(r->readable);
+		command_loop_set_timer(r->timer, 0);
+	}
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+	enum status st;
+
+	(void)fd;
+	(void)what;
+	if (r->state == RECORDER_TALKING && r->dialog.state == DIALOG_PORTS) {
+		st = open_some(r);
+		if (st != E_MORE)
+			go_on(r, st);
+		return;
+	}
+	st = check_metadata(r, false);
+	if (st == OK && is_late(r, clock_now_ns())) {
+		r->dialog.why = "its metadata does not arrive in time";
+		st = E_LIMIT;
+	}
+	if (st != OK) {
+		refuse_recorder(r, st);
+		return;
+	}
+	if (r->state == RECORDER_TALKING)
+		command_loop_set_timer(r->timer, CHECK_MS * 5 * NS_PER_MS);
+	advance(r);
 }
 
 static void
@@ -567,7 +592,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
-		on_input(r, bytes, (size_t)n);
+		r->received_ns = clock_now_ns();
+		go_on(r, recorder_dialog_input(&r->dialog, bytes, (size_t)n));
 		return;
 	}
 	(void)!check_metadata(r, true);

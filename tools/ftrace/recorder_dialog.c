@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ftrace/recorder_dialog.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,24 +33,21 @@ wrong(struct recorder_dialog *d, enum status st, const char *why)
 	return st;
 }
 
-/* Gets ports for the CPUs. */
 static enum status
-begin(struct recorder_dialog *d, uint16_t ports[MESSAGE_CPUS_MAX])
+begin(struct recorder_dialog *d)
 {
 	if (d->begin.cpus == 0 || d->begin.cpus > MESSAGE_CPUS_MAX)
 		return wrong(d, E_LIMIT, "invalid number of CPUs");
 	if (d->begin.page_size == 0)
 		return wrong(d, E_PROTOCOL, "invalid page size 0");
-	return d->ops->begin(d->arg, &d->begin, ports);
+	d->state = DIALOG_PORTS;
+	return d->ops->begin(d->arg, &d->begin);
 }
 
-static enum status
-begin_v1(struct recorder_dialog *d)
+static void
+put_ports_v1(struct recorder_dialog *d, const uint16_t *ports)
 {
-	uint16_t ports[MESSAGE_CPUS_MAX];
-	enum status st = begin(d, ports);
-
-	for (uint32_t i = 0; st == OK && i < d->begin.cpus; i++) {
+	for (uint32_t i = 0; i < d->begin.cpus; i++) {
 		char text[8];
 		const int n = snprintf(
 		    text, sizeof(text), "%s%u", i == 0 ? "" : ",", ports[i]);
@@ -57,8 +55,6 @@ begin_v1(struct recorder_dialog *d)
 		buf_bytes(&d->out, text, (size_t)n);
 	}
 	buf_u8(&d->out, 0);
-	d->state = DIALOG_METADATA;
-	return st;
 }
 
 static enum status
@@ -105,7 +101,7 @@ on_v1_number(struct recorder_dialog *d, const char *text)
 		return wrong(d, E_LIMIT, "too many options (V1)");
 	d->v1_options = (uint32_t)v;
 	d->state = DIALOG_V1_SIZE;
-	return v == 0 ? begin_v1(d) : OK;
+	return v == 0 ? begin(d) : OK;
 }
 
 static enum status
@@ -142,15 +138,14 @@ on_v1_option(struct recorder_dialog *d)
 	buf_consume(&d->in, d->v1_size);
 	d->begin.is_tcp = true;
 	d->state = DIALOG_V1_SIZE;
-	return --d->v1_options == 0 ? begin_v1(d) : OK;
+	return --d->v1_options == 0 ? begin(d) : OK;
 }
 
 static enum status
 on_tinit(struct recorder_dialog *d, const struct tracecmd_message *m)
 {
-	uint16_t ports[MESSAGE_CPUS_MAX];
 	struct message_tinit tinit;
-	enum status st = message_tinit_decode(&tinit, m);
+	const enum status st = message_tinit_decode(&tinit, m);
 
 	if (st != OK)
 		return wrong(d, st, "TINIT is malformed");
@@ -159,15 +154,7 @@ on_tinit(struct recorder_dialog *d, const struct tracecmd_message *m)
 		.is_tcp = tinit.is_tcp || tinit.is_vsock,
 		.is_vsock = tinit.is_vsock,
 		.unknown = tinit.unknown };
-	st = begin(d, ports);
-	if (st != OK)
-		return st;
-	if (message_put_rinit(&d->out, ports, tinit.cpus) != OK)
-		return wrong(d, E_LIMIT,
-		    "the ports for its CPUs do not fit in a message; see "
-		    "--data-ports");
-	d->state = DIALOG_METADATA;
-	return OK;
+	return begin(d);
 }
 
 /* Answers an unknown or unexpected message. */
@@ -255,6 +242,8 @@ step(struct recorder_dialog *d)
 	case DIALOG_TINIT:
 	case DIALOG_RUNNING:
 		return take_message(d);
+	case DIALOG_PORTS:
+		return E_MORE;
 	case DIALOG_METADATA:
 		if (!d->begin.is_v1)
 			return take_message(d);
@@ -289,4 +278,18 @@ recorder_dialog_input(struct recorder_dialog *d, const uint8_t *p, size_t n)
 	if (d->out.bad)
 		return wrong(d, E_NOMEM, "out of memory");
 	return OK;
+}
+
+enum status
+recorder_dialog_ports(struct recorder_dialog *d, const uint16_t *ports)
+{
+	assert(d->state == DIALOG_PORTS);
+	if (d->begin.is_v1)
+		put_ports_v1(d, ports);
+	else if (message_put_rinit(&d->out, ports, d->begin.cpus) != OK)
+		return wrong(d, E_LIMIT,
+		    "the ports for its CPUs do not fit in a message; see "
+		    "--data-ports");
+	d->state = DIALOG_METADATA;
+	return recorder_dialog_input(d, NULL, 0);
 }

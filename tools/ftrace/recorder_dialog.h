@@ -4,7 +4,8 @@
  * bytes in, calls and replies out. Protocol V3, and V1 of trace-cmd up to 2.6.
  *
  *	greeting    "tracecmd", the recorder's version, ours
- *	begin       the recorder states its CPUs, and gets ports
+ *	begin       the recorder states its CPUs
+ *	ports       it gets one for each
  *	metadata    the first part of a trace.dat
  *	running     the pages come over other sockets
  *	closed      the recorder has closed in order
@@ -41,6 +42,7 @@ enum dialog_state {
 	DIALOG_V1_NUMBER, /* V1: page size, then number of options */
 	DIALOG_V1_SIZE,	  /* V1: size of the next option */
 	DIALOG_V1_OPTION, /* V1: its bytes */
+	DIALOG_PORTS,	  /* it waits for recorder_dialog_ports() */
 	DIALOG_METADATA,
 	DIALOG_RUNNING,
 	DIALOG_CLOSED,
@@ -56,11 +58,11 @@ struct recorder_dialog_begin {
 };
 
 struct recorder_dialog_ops {
-	/* Open a data socket for each CPU, and return their ports. On failure
-	 * the connection is closed. */
-	enum status (*begin)(void *arg,
-	    const struct recorder_dialog_begin *begin,
-	    uint16_t ports[MESSAGE_CPUS_MAX]);
+	/* The recorder has stated its CPUs. Open a data socket for each, then
+	 * call recorder_dialog_ports(), not from here. On failure the
+	 * connection is closed. */
+	enum status (*begin)(
+	    void *arg, const struct recorder_dialog_begin *begin);
 	enum status (*metadata)(void *arg, const uint8_t *p, size_t n);
 	/* V3: the metadata is whole. */
 	enum status (*metadata_end)(void *arg);
@@ -84,14 +86,18 @@ void recorder_dialog_init(struct recorder_dialog *d,
     const struct recorder_dialog_ops *ops, void *arg);
 void recorder_dialog_free(struct recorder_dialog *d);
 /* Handles received bytes. On failure close the connection. Bytes after CLOSE
- * are ignored. */
+ * are ignored, those in DIALOG_PORTS wait. */
 enum status recorder_dialog_input(
     struct recorder_dialog *d, const uint8_t *p, size_t n) MUST_CHECK;
-/* Has the greeting ended, with ports in the reply? */
+/* In DIALOG_PORTS: replies with the port of each CPU, and handles bytes that
+ * have waited. On failure close the connection. */
+enum status recorder_dialog_ports(
+    struct recorder_dialog *d, const uint16_t *ports) MUST_CHECK;
+/* Has the recorder stated its CPUs? */
 static inline bool
 recorder_dialog_has_begun(const struct recorder_dialog *d)
 {
-	return d->state >= DIALOG_METADATA;
+	return d->state >= DIALOG_PORTS;
 }
 
 #endif

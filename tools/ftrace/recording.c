@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "tools/ftrace/dat_read.h"
 #include "tools/ftrace/message.h"
@@ -137,25 +138,25 @@ discard(struct recording *r)
 	remove_work(r);
 }
 
-/* Creates all files. All parts exist before the metadata does: at the next
- * start their number is that of the CPUs. */
-static enum status
-create_files(struct recording *r)
+enum status
+recording_create_files(struct recording *r, uint64_t until_ns)
 {
-	enum status st = make_work(r);
 	char part[RECORDING_PATH_SIZE];
 
-	for (uint32_t i = 0; i < r->n_parts && st == OK; i++) {
-		recording_part_name(part, i);
-		r->parts[i].fd = open_new(r, part);
-		if (r->parts[i].fd < 0)
-			st = E_IO;
+	while (r->is_kept && r->n_created < r->n_parts) {
+		recording_part_name(part, r->n_created);
+		r->parts[r->n_created].fd = open_new(r, part);
+		if (r->parts[r->n_created].fd < 0)
+			return E_IO;
+		r->n_created++;
+		if (clock_now_ns() >= until_ns)
+			return E_MORE;
 	}
-	if (st == OK && (r->metadata_fd = open_new(r, "metadata")) < 0)
-		st = E_IO;
-	if (st != OK)
-		discard(r);
-	return st;
+	/* All parts exist before the metadata does: at the next start their
+	 * number is that of the CPUs. */
+	if (r->metadata_fd < 0)
+		r->metadata_fd = open_new(r, "metadata");
+	return r->metadata_fd >= 0 ? OK : E_IO;
 }
 
 enum status
@@ -169,7 +170,7 @@ recording_create(struct recording **out, const struct recordings *in,
 	if (r == NULL)
 		return E_NOMEM;
 	if (r->is_kept) {
-		st = create_files(r);
+		st = make_work(r);
 	} else {
 		r->metadata_fd = memfd_create("metadata", MFD_CLOEXEC);
 		if (r->metadata_fd < 0) {

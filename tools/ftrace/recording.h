@@ -61,6 +61,7 @@ struct recording {
 	uint32_t page_size; /* 0: not known */
 	bool has_failed;    /* a failure was logged */
 	uint64_t lost;	    /* bytes that could not be written */
+	uint32_t n_created; /* files of CPUs */
 	uint32_t n_parts;   /* CPUs */
 	struct recording_part parts[];
 };
@@ -69,6 +70,10 @@ struct recording {
  * are logged. E_LIMIT: no name is free. */
 enum status recording_create(struct recording **out,
     const struct recordings *in, const char *name, uint32_t cpus) MUST_CHECK;
+/* Creates its files until UNTIL_NS, at least one; bytes may come when all
+ * exist. E_MORE: call it again; E_IO (logged). */
+enum status recording_create_files(
+    struct recording *r, uint64_t until_ns) MUST_CHECK;
 /* Closes it. Unless recording_finish() was called, its files stay for the next
  * start. NULL is fine. */
 void recording_destroy(struct recording *r);
