@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import sys
@@ -207,6 +208,58 @@ def the_input_is_no_output():
             result = program.run("-r", path, "-w", out, status=1)
             check("is the input" in result.err, result.err)
             check(pathlib.Path(path).read_bytes() == before, "it was changed")
+        with open(path, "rb") as f:
+            result = program.run("-r", "-", "-w", path, status=1, stdin=f)
+        check("is the input" in result.err, result.err)
+        check(pathlib.Path(path).read_bytes() == before, "it was changed")
+
+
+def a_trace_is_no_output():
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", list(make.some(10, 25)))
+        program.capture("-r", path, "--output", f"{top}/t", "--payload",
+                        "full")
+        stream = pathlib.Path(f"{top}/t/stream_0")
+        before = stream.read_bytes()
+        result = program.run("--from-ctf", f"{top}/t", "-w", stream, status=1)
+        check("within the trace" in result.err, result.err)
+        check(stream.read_bytes() == before, "it was changed")
+
+
+def names_of_times():
+    """Files whose names have colons."""
+    with program.directory() as top:
+        all = list(make.some(10, 25))
+        path = make.write(f"{top}/2026-11-27T10:00:00.pcap", all)
+        short = make.write(f"{top}/10:00.pcap", all)
+        for name, out in (path, "a_10:00.pcap"), (short, "10:01.pcap"), (
+                os.path.basename(short), "10:02.pcap"):
+            program.run("-r", name, "-w", out, cwd=top)
+            same(f"{top}/{out}", all, out)
+
+
+def compression_that_is_not_asked_for():
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", list(make.some(10, 25)))
+        result = program.run("-r", path, "-w", f"{top}/a.gz",
+                             "--compress-type", "gzip", status=2)
+        check("requires --compress" in result.err, result.err)
+
+
+def an_output_that_blocks():
+    """The first signal waits for it, the second one does not."""
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", list(make.some(5000, 25)))
+        os.mkfifo(f"{top}/out")
+        process = program.start("-r", path, "-w", f"{top}/out")
+        with open(f"{top}/out", "rb"):
+            program.wait_for_rest(process)
+            process.send_signal(signal.SIGTERM)
+            program.wait_until(lambda: not program.hears(process.pid),
+                               "it does not take the signal")
+            check(process.poll() is None, "it does not wait")
+            process.send_signal(signal.SIGTERM)
+            equal(program.end(process).status, -signal.SIGTERM, "status")
 
 
 def to_standard_output():
@@ -219,6 +272,27 @@ def to_standard_output():
                                   stdout=f, stderr=subprocess.PIPE, check=True)
         same(f"{top}/b.pcap", all, "standard output")
         check(b"100 packets written" in done.stderr, done.stderr)
+
+
+def what_was_there_before():
+    """Standard output is appended to a file, and its disk is full."""
+    if os.getuid() != 0:
+        print("SKIP what_was_there_before: not root")
+        return
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", list(make.some(20000, 27)))
+        command = ('mount -t tmpfs -o size=1m none "$1" && cd "$1" && '
+                   'head -c 300000 /dev/zero >keep && '
+                   '! "$2" -r "$3" -w - >>keep && head -c 300000 keep | '
+                   'cmp -n 300000 - /dev/zero')
+        os.mkdir(f"{top}/small")
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", command, "sh", f"{top}/small",
+             program.PROGRAM, path], stderr=subprocess.PIPE, check=False)
+        if b"unshare" in done.stderr:
+            print("SKIP what_was_there_before: no mounts here")
+            return
+        equal(done.returncode, 0, done.stderr)
 
 
 def a_full_disk():
@@ -441,7 +515,9 @@ def summaries():
 CASES = [
     strict_order, order_of_streams, compressed, erf, limits_of_files,
     link_types, two_link_types, times_that_go_back, the_input_is_no_output,
-    to_standard_output, a_full_disk, no_address_is_left,
+    a_trace_is_no_output, names_of_times, compression_that_is_not_asked_for,
+    an_output_that_blocks, to_standard_output, what_was_there_before,
+    a_full_disk, no_address_is_left,
     nothing_in_tunnels_is_left, one_key_gives_one_address,
     keys_that_are_refused, summaries]
 

@@ -209,9 +209,12 @@ catch_signals(struct capture *c)
 	/* nohup(1) has it ignored. */
 	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		(void)sigaction(SIGHUP, &act, NULL);
+	if (sigaction(SIGUSR1, &act, NULL) != 0)
+		return E_IO;
+	/* The second one kills, also while the output blocks. */
+	act.sa_flags |= (int)SA_RESETHAND;
 	return sigaction(SIGINT, &act, NULL) == 0 &&
-		       sigaction(SIGTERM, &act, NULL) == 0 &&
-		       sigaction(SIGUSR1, &act, NULL) == 0
+		       sigaction(SIGTERM, &act, NULL) == 0
 		   ? OK
 		   : E_IO;
 }

@@ -18,6 +18,7 @@
 #include "tools/capture/privileges.h"
 #include "tools/capture/console.h"
 #include "tools/capture/sink.h"
+#include "tools/capture/source.h"
 #include "tools/send/trace.h"
 
 /* One file of a stream, with its first packet's place in the stream. */
@@ -246,6 +247,21 @@ write_packets(struct conversion *c)
 	return st;
 }
 
+/* Is the output an existing file of the trace? */
+static bool
+is_own_file(const struct capture_options *o)
+{
+	char *top = realpath(o->from_ctf, NULL),
+	     *out = realpath(source_place(o->write), NULL);
+	const size_t n = top != NULL ? strlen(top) : 0;
+	const bool is_own = top != NULL && out != NULL &&
+			    strncmp(top, out, n) == 0 && out[n] == '/';
+
+	free(top);
+	free(out);
+	return is_own;
+}
+
 static enum status
 convert(struct conversion *c)
 {
@@ -253,6 +269,9 @@ convert(struct conversion *c)
 	const struct sink_config config = { 0 };
 	enum status st = read_traces(c), finished;
 
+	if (st == OK && is_own_file(o))
+		return fail(c, "%s: this file is within the trace %s", o->write,
+		    o->from_ctf);
 	/* A trace that is refused does not overwrite an existing file. */
 	if (st == OK)
 		st = sink_file_create(&c->sink, &config, o, c->error);

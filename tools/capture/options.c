@@ -119,11 +119,15 @@ check_output(struct capture_options *o, uint64_t given)
 		OPT_ROTATE_TIME };
 	static const unsigned of_write[] = { OPT_COMPRESS, OPT_FILE_SIZE,
 		OPT_FILE_TIME, OPT_FILE_COUNT, OPT_PRECISION };
+	static const unsigned of_compress[] = { OPT_COMPRESS_TYPE };
 	const char *why;
 
 	if ((o->relay != NULL) + (o->output != NULL) + (o->write != NULL) != 1)
 		return option_refuse(&table,
 		    "exactly one of --relay, --output and --write is required");
+	if (option_need(&table, given, of_compress, ARRAY_LEN(of_compress),
+		OPT_COMPRESS) != OK)
+		return E_REFUSED;
 	if (o->level == 0) {
 		o->compression = SINK_PLAIN;
 		given &= ~(UINT64_C(1) << OPT_COMPRESS);

@@ -77,6 +77,15 @@ is_same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+static bool
+stat_input(const char *uri, struct stat *s)
+{
+	const char *path = source_place(uri);
+
+	return strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, s) == 0
+				      : stat(path, s) == 0;
+}
+
 /* The input that the file FD is; NULL: none. */
 static const char *
 input_of(const struct sink *sink, int fd)
@@ -87,7 +96,7 @@ input_of(const struct sink *sink, int fd)
 	if (fstat(fd, &output) != 0 || !S_ISREG(output.st_mode))
 		return NULL;
 	for (unsigned i = 0; i < t->n_uris; i++)
-		if (stat(source_place(t->uris[i]), &input) == 0 &&
+		if (stat_input(t->uris[i], &input) &&
 		    is_same_file(&input, &output))
 			return t->uris[i];
 	return NULL;

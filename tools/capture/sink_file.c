@@ -28,6 +28,7 @@
 #include "tools/capture/options.h"
 #include "tools/capture/privileges.h"
 #include "tools/capture/sink.h"
+#include "tools/capture/source.h"
 
 /* Fewer switches between both threads; a larger pipe is refused. */
 #define PIPE_SIZE (1 << 20)
@@ -241,7 +242,7 @@ format_of(const char *uri, const char **path)
 			uri, formats[i].prefix, strlen(formats[i].prefix)) == 0)
 			format = &formats[i];
 	*path = format == NULL ? uri : uri + strlen(format->prefix);
-	if (format == NULL && strcspn(uri, ":") >= strcspn(uri, "/"))
+	if (format == NULL && source_place(uri) == uri)
 		format = &formats[0];
 	if (format != NULL && format->is_pcap && ends_in(*path, ".pcapng"))
 		format = &formats[2];

@@ -254,6 +254,7 @@ static enum status
 open_file(struct sink_pcap *f)
 {
 	enum status st;
+	struct stat s;
 	int fd;
 
 	st = sink_open_file(&f->sink, f->series.path, &fd);
@@ -265,7 +266,8 @@ open_file(struct sink_pcap *f)
 		return E_NOMEM;
 	}
 	(void)setvbuf(f->file, NULL, _IOFBF, 2 * FLUSH_BYTES);
-	f->whole_end = 0;
+	/* Standard output may be appended to a file. */
+	f->whole_end = fstat(fd, &s) == 0 ? s.st_size : 0;
 	if (f->is_ng) {
 		put_section(f);
 		f->n_link_types = 0;

@@ -141,7 +141,7 @@ uri_of(const struct source_config *config)
 	const char *name = config->uri;
 	char *uri;
 
-	if (config->is_file || strchr(name, ':') != NULL ||
+	if (config->is_file || source_place(name) != name ||
 	    !interface_is_there(name))
 		return strdup(name);
 	return asprintf(&uri, "int:%s", name) < 0 ? NULL : uri;

@@ -36,13 +36,14 @@ struct source_config {
 struct source;
 
 /* The part of a URI after its format: a file or an interface. The whole URI if
- * it has no format. */
+ * it has no format: formats have small letters only, so that files may have
+ * colons in their names, as those of times do. */
 static inline const char *
 source_place(const char *uri)
 {
-	const char *colon = strchr(uri, ':');
+	const size_t n = strspn(uri, "abcdefghijklmnopqrstuvwxyz");
 
-	return colon != NULL ? colon + 1 : uri;
+	return n > 0 && uri[n] == ':' ? uri + n + 1 : uri;
 }
 
 /* What a user may do about a problem; "" if nothing is known. */
