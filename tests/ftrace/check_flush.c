@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/lib/unit.h"
 #include "tools/ftrace/flush.h"
+#include "tools/ftrace/flush_percent.h"
 
 static const char stats[] = "entries: 12\n"
 			    "overrun: 3\n"
@@ -117,6 +119,15 @@ remove_buffer(const char *name)
 	ck_assert_int_eq(rmdir(file_of(name, "")), 0);
 }
 
+static char state[80];
+
+static void
+begin(struct flush_percent *p)
+{
+	*p = (struct flush_percent){ .tracefs = tracefs, .file = state };
+	ck_assert_int_eq(flush_percent_begin(p), OK);
+}
+
 static void
 begin_tracefs(struct flush_percent *p)
 {
@@ -125,12 +136,14 @@ begin_tracefs(struct flush_percent *p)
 	ck_assert_ptr_nonnull(mkdtemp(tracefs));
 	ck_assert_int_eq(mkdir(file_of("", "instances"), 0700), 0);
 	make_buffer("");
-	*p = (struct flush_percent){ .tracefs = tracefs };
+	(void)snprintf(state, sizeof(state), "%s/state", tracefs);
+	begin(p);
 }
 
 static void
 end_tracefs(void)
 {
+	ck_assert_int_eq(unlink(state), 0);
 	ck_assert_int_eq(rmdir(file_of("", "instances")), 0);
 	remove_buffer("");
 }
@@ -150,7 +163,7 @@ TEST(a_buffer_that_comes_again_is_set_again)
 	make_buffer("foo");
 	ck_assert_int_eq(flush_percent_set(&p), OK);
 	ck_assert_str_eq(percent_of("foo"), "1");
-	flush_percent_restore(&p);
+	flush_percent_end(&p);
 	ck_assert_str_eq(percent_of(""), "50");
 	ck_assert_str_eq(percent_of("foo"), "50");
 	remove_buffer("foo");
@@ -170,7 +183,7 @@ TEST(buffers_that_are_gone_leave_room_for_others)
 		ck_assert_str_eq(percent_of(name), "1");
 		remove_buffer(name);
 	}
-	flush_percent_restore(&p);
+	flush_percent_end(&p);
 	ck_assert_str_eq(percent_of(""), "50");
 	end_tracefs();
 }
@@ -186,12 +199,54 @@ TEST(what_others_have_set_comes_back)
 	write_file("", "buffer_percent", "20\n");
 	ck_assert_int_eq(flush_percent_set(&p), OK);
 	ck_assert_str_eq(percent_of(""), "1");
-	flush_percent_restore(&p);
+	flush_percent_end(&p);
 	ck_assert_str_eq(percent_of(""), "20");
 
+	begin(&p);
 	ck_assert_int_eq(flush_percent_set(&p), OK);
 	write_file("", "buffer_percent", "30\n");
-	flush_percent_restore(&p);
+	flush_percent_end(&p);
 	ck_assert_str_eq(percent_of(""), "30");
+	end_tracefs();
+}
+
+/* Two run at a time: the last one restores what was there before the first. */
+TEST(the_last_one_restores)
+{
+	static struct flush_percent first, second;
+
+	begin_tracefs(&first);
+	ck_assert_int_eq(flush_percent_set(&first), OK);
+	begin(&second);
+	ck_assert_int_eq(flush_percent_set(&second), OK);
+	flush_percent_end(&first);
+	ck_assert_str_eq(percent_of(""), "1");
+	flush_percent_end(&second);
+	ck_assert_str_eq(percent_of(""), "50");
+	end_tracefs();
+}
+
+TEST(what_a_killed_one_has_left_is_restored)
+{
+	static struct flush_percent next;
+	pid_t pid;
+	int status;
+
+	begin_tracefs(&next);
+	flush_percent_end(&next);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		begin(&next);
+		_exit(flush_percent_set(&next) != OK);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_str_eq(percent_of(""), "1");
+	begin(&next);
+	ck_assert_str_eq(percent_of(""), "50");
+	ck_assert_int_eq(flush_percent_set(&next), OK);
+	flush_percent_end(&next);
+	ck_assert_str_eq(percent_of(""), "50");
 	end_tracefs();
 }

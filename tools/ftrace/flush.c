@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -26,11 +25,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "tools/ftrace/command.h"
-
-#define TRACEFS "/sys/kernel/tracing"
-/* The kernel's default. */
-#define PERCENT_MAX 50
-#define PATH_SIZE 512
+#include "tools/ftrace/flush_percent.h"
 
 /* Reads less than SIZE bytes, and closes FD unless it is -1. False: errno. */
 static bool
@@ -46,8 +41,8 @@ read_and_close(int fd, char *out, size_t size)
 	return n > 0;
 }
 
-static bool
-read_text(const char *path, char *out, size_t size)
+bool
+flush_read_text(const char *path, char *out, size_t size)
 {
 	return read_and_close(open(path, O_RDONLY | O_CLOEXEC), out, size);
 }
@@ -70,154 +65,6 @@ open_in_tracefs(const char *path)
 		opened = open(self, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	close(fd);
 	return opened;
-}
-
-static bool
-write_text(const char *path, const char *text)
-{
-	const int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	const bool is_ok = fd >= 0 && write(fd, text, strlen(text)) ==
-					  (ssize_t)strlen(text);
-	const int err = errno;
-
-	if (fd >= 0)
-		close(fd);
-	errno = err;
-	return is_ok;
-}
-
-/* The last number in a file beside PATH; 0: none. A ring buffer that was never
- * used has "7 (expanded: 1408)". */
-static uint64_t
-number_in_same_dir(const char *path, const char *name)
-{
-	const int n = (int)(strrchr(path, '/') - path);
-	char file[PATH_SIZE], text[64];
-	uint64_t number = 0;
-
-	(void)snprintf(file, sizeof(file), "%.*s/%s", n, path, name);
-	if (!read_text(file, text, sizeof(text)))
-		return 0;
-	for (char *at = text; *at != '\0';)
-		if (isdigit((unsigned char)*at))
-			number = strtoull(at, &at, 10);
-		else
-			at++;
-	return number;
-}
-
-unsigned
-flush_percent_of(uint64_t pages)
-{
-	const uint64_t percent = pages == 0
-				     ? PERCENT_MAX
-				     : ((FLUSH_PAGES + 1) * 100 + pages - 1) /
-					   pages;
-
-	return percent > PERCENT_MAX ? PERCENT_MAX : (unsigned)percent;
-}
-
-static struct flush_buffer *
-known(struct flush_percent *p, const char *path)
-{
-	for (unsigned i = 0; i < p->n; i++)
-		if (strcmp(p->buffers[i].path, path) == 0)
-			return &p->buffers[i];
-	return NULL;
-}
-
-/* Finds or adds the buffer at PATH, whose file contains NOW. */
-static struct flush_buffer *
-take(struct flush_percent *p, const char *path, const char *now)
-{
-	struct flush_buffer *b = known(p, path);
-
-	if (b == NULL) {
-		if (p->n == FLUSH_BUFFERS_MAX ||
-		    strlen(path) >= sizeof(b->path))
-			return NULL;
-		b = &p->buffers[p->n++];
-		(void)snprintf(b->path, sizeof(b->path), "%s", path);
-		b->ours[0] = '\0';
-	}
-	/* The buffer is new, perhaps under an old name, or somebody has changed
-	 * it. */
-	if (strcmp(now, b->ours) != 0)
-		(void)snprintf(b->before, sizeof(b->before), "%s", now);
-	return b;
-}
-
-/* The recorder may have changed the size of its buffer. */
-static bool
-set_one(struct flush_percent *p, const char *path)
-{
-	const uint64_t kib = number_in_same_dir(path, "buffer_size_kb");
-	const uint64_t page_kib = number_in_same_dir(
-	    path, "buffer_subbuf_size_kb");
-	const uint64_t page = page_kib > 0 ? page_kib * 1024
-					   : (uint64_t)sysconf(_SC_PAGESIZE);
-	struct flush_buffer *b;
-	char now[sizeof(b->before)], want[sizeof(b->ours)];
-
-	if (!read_text(path, now, sizeof(now)))
-		return false;
-	b = take(p, path, now);
-	if (b == NULL)
-		return false;
-	(void)snprintf(
-	    want, sizeof(want), "%u\n", flush_percent_of(kib * 1024 / page));
-	if (strcmp(want, now) != 0 && !write_text(path, want))
-		return false;
-	memcpy(b->ours, want, sizeof(want));
-	return true;
-}
-
-/* Frees the entries of buffers that no longer exist. */
-static void
-forget_gone(struct flush_percent *p)
-{
-	for (unsigned i = p->n; i > 0; i--)
-		if (access(p->buffers[i - 1].path, F_OK) != 0 &&
-		    errno == ENOENT)
-			p->buffers[i - 1] = p->buffers[--p->n];
-}
-
-enum status
-flush_percent_set(struct flush_percent *p)
-{
-	const char *tracefs = p->tracefs != NULL ? p->tracefs : TRACEFS;
-	char path[PATH_SIZE];
-	glob_t found;
-	bool is_ok;
-	int err;
-
-	forget_gone(p);
-	(void)snprintf(path, sizeof(path), "%s/buffer_percent", tracefs);
-	is_ok = set_one(p, path);
-	err = errno;
-	(void)snprintf(
-	    path, sizeof(path), "%s/instances/*/buffer_percent", tracefs);
-	if (glob(path, GLOB_NOSORT, NULL, &found) == 0) {
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			(void)set_one(p, found.gl_pathv[i]);
-		globfree(&found);
-	}
-	errno = err;
-	return is_ok ? OK : E_IO;
-}
-
-void
-flush_percent_restore(struct flush_percent *p)
-{
-	char now[sizeof(p->buffers[0].before)];
-
-	while (p->n > 0) {
-		const struct flush_buffer *b = &p->buffers[--p->n];
-
-		if (read_text(b->path, now, sizeof(now)) &&
-		    strcmp(now, b->ours) == 0)
-			(void)write_text(b->path, b->before);
-	}
 }
 
 /* The most processes of recorders, one for each CPU. */
@@ -270,7 +117,7 @@ is_recorder(long pid, struct process *out)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%ld/status", pid);
-	if (!read_text(path, text, sizeof(text)) ||
+	if (!flush_read_text(path, text, sizeof(text)) ||
 	    strncmp(text, name, sizeof(name) - 1) != 0)
 		return false;
 	parent = strstr(text, "\nPPid:");
@@ -477,7 +324,7 @@ is_at_rest(const struct flush_target *t)
 	long call, first;
 
 	snprintf(path, sizeof(path), "/proc/%ld/syscall", t->pid);
-	if (!read_text(path, text, sizeof(text)))
+	if (!flush_read_text(path, text, sizeof(text)))
 		return true;
 	if (sscanf(text, "%ld %li", &call, &first) != 2)
 		return false; /* "running" */
@@ -609,8 +456,10 @@ on_stop(int number)
 static void
 set_percent(struct flushing *f)
 {
-	if (f->is_once || flush_percent_set(&f->percent) == OK ||
-	    f->has_complained)
+	if (f->is_once || (flush_percent_begin(&f->percent) == OK &&
+			      flush_percent_set(&f->percent) == OK))
+		return;
+	if (f->has_complained)
 		return;
 	log_errno(
 	    LOG_WARN, "cannot set buffer_percent; a busy CPU may fall behind");
@@ -671,7 +520,7 @@ run(struct flushing *f)
 	pid = start_command(f);
 	if (pid < 0) {
 		log_errno(LOG_ERROR, "cannot start %s", f->command[0]);
-		flush_percent_restore(&f->percent);
+		flush_percent_end(&f->percent);
 		return 1;
 	}
 	while (!stopped || pid > 0) {
@@ -696,7 +545,7 @@ run(struct flushing *f)
 		wait_until(now + f->interval_ns);
 	}
 	forget_targets(&f->targets);
-	flush_percent_restore(&f->percent);
+	flush_percent_end(&f->percent);
 	if (f->is_once && !was_there)
 		log_warn("no trace-cmd recorder is running here");
 	if (pid == 0)
@@ -720,7 +569,8 @@ static const struct option_table table = {
 int
 command_flush(int argc, char **argv)
 {
-	static struct flushing f = { .interval_ns = 200 * NS_PER_MS };
+	static struct flushing f = { .interval_ns = 200 * NS_PER_MS,
+		.percent = FLUSH_PERCENT_OF_SYSTEM };
 	const struct sigaction stop = { .sa_handler = on_stop };
 	struct option_words words;
 	const int status = command_parse(
