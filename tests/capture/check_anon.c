@@ -331,6 +331,165 @@ TEST_ROWS(packets_come_out, ARRAY_LEN(packets))
 	anon_destroy(a);
 }
 
+/* Two addresses that must not be readable afterwards. */
+#define A4 "0b16212c "
+#define A6 "20010db8 aabbccdd 11223344 55667788 "
+#define S6 "20010db8 00000000 00000000 00000001 "
+/* Lengths of 0: up to the end. */
+#define IPV4(fragment, protocol) \
+	"45000000 0001 " fragment "40 " protocol " 0000 09090909 09090909 "
+#define IPV4_OPTIONS(ihl) "4" ihl "000000 00010000 40110000 09090909 09090909 "
+#define IPV6(next) "60000000 0000 " next " 40 " S6 S6
+#define UDP(from, to) from to "0000 0000 "
+#define TCP(offset) "00010002 00000003 00000004 " offset "0100064 00000000 "
+#define INNER4 "45000024 00010000 40110000 " A4 A4 UDP("1388", "0009")
+#define INNER6 "60000000 00081140 " A6 A6 UDP("1388", "0009")
+#define QUOTE IPV4("0000", "11") UDP("1388", "0009")
+#define ZEROS100                                     \
+	"00000000000000000000 00000000000000000000 " \
+	"00000000000000000000 00000000000000000000 " \
+	"00000000000000000000 00000000000000000000 " \
+	"00000000000000000000 00000000000000000000 " \
+	"00000000000000000000 00000000000000000000 "
+#define INTERFACE "20000000 000c0204 00010000 " A4 /* RFC 5837 */
+
+static const struct {
+	const char *name;
+	bool is_known;
+	const char *packet;
+} judged[] = {
+	{ "fragment of IP in IP", false, IPV4("0001", "04") A4 },
+	{ "fragment of GRE", false, IPV4("0001", "2f") A4 },
+	{ "IPv6, fragment of IP", false, IPV6("2c") "29000008 00000007 " A6 },
+	{ "fragment of TCP", true, IPV4("0001", "06") "70617274" },
+	{ "fragment of ICMPv6", true, IPV6("2c") "3a000008 00000007 70617274" },
+	{ "query", true, IPV6("3a") "82000000 00000000 " S6 },
+	{ "query with sources", true,
+	    IPV6("3a") "82000000 00000000 " S6 "00000002 " A6 A6 },
+	{ "query with more", false,
+	    IPV6("3a") "82000000 00000000 " S6 "00000001 " A6 A6 },
+	{ "report", true,
+	    IPV6("00") "3a00 0502 0000 0100 8f000000 00000001 04000000 " A6 },
+	{ "report, auxiliary data", false,
+	    IPV6("3a") "8f000000 00000001 04010000 " S6 A4 },
+	{ "report, more", false,
+	    IPV6("3a") "8f000000 00000001 04000000 " S6 A4 },
+	{ "node information", false,
+	    IPV6("3a") "8b000000 00030000 00000000 00000000 " A6 },
+	{ "inverse solicitation", false,
+	    IPV6("3a") "8d000000 00000000 09030000 00000000 " A6 },
+	{ "home agents", false,
+	    IPV6("3a") "91000000 00010000 00000000 00000000 " A6 },
+	{ "RPL", false, IPV6("3a") "9b010000 01010001 08000000 " A6 },
+	{ "echo 6", true, IPV6("3a") "80000000 00010001 64617461" },
+	{ "solicitation", true,
+	    IPV6("3a") "87000000 00000000 " A6 "0101020000000001 "
+		       "0e01010203040506" },
+	{ "advertisement", true,
+	    IPV6("3a") "88000000 e0000000 " A6 "0201020000000001" },
+	{ "routers 6", true,
+	    IPV6("3a") "86000000 40000708 00000000 00000000 "
+		       "0101020000000001 05010000000005dc "
+		       "030440c0 00000e10 00000e10 00000000 " A6
+		       "19030000 00000e10 " A6 },
+	{ "routers 6, ABRO", false,
+	    IPV6("3a") "86000000 40000000 00000000 00000000 "
+		       "23030000 00000000 " A6 },
+	{ "routers 6, half a prefix", false,
+	    IPV6("3a") "86000000 40000000 00000000 00000000 "
+		       "18024000 00000000 20010db8aabbccdd" },
+	{ "RPL's routing header", false,
+	    IPV6("2b") "11020101 00000000 " A6 UDP("1388", "0009") },
+	{ "segments with more", false,
+	    IPV6("2b") "11050401 00000000 " S6 "01120000 " A6
+		       "00000000 " UDP("1388", "0009") },
+	{ "MPL option", false,
+	    IPV6("00") "11026d12 c001 " A6 "0100 " UDP("1388", "0009") },
+	{ "the same to the destination", false,
+	    IPV6("3c") "11026d12 c001 " A6 "0100 " UDP("1388", "0009") },
+	{ "jumbo", true, IPV6("00") "1100 c204 00010000 " UDP("1388", "0009") },
+	{ "no next header", true, IPV6("3b") },
+	{ "no next header, more", false, IPV6("3b") INNER4 },
+	{ "TCP's usual options", true,
+	    IPV4("0000", "06") TCP("f") "020405b4 0402 0303 07 01 "
+					"080a 00000001 00000002 "
+					"050a 00000001 00000002 01 "
+					"2202 00000000000000 64617461" },
+	{ "multipath, capable", true,
+	    IPV4("0000", "06") TCP("6") "1e040181 64617461" },
+	{ "multipath, address", false,
+	    IPV4("0000", "06") TCP("7") "1e083001 " A4 },
+	{ "multipath, address 6", false, IPV6("06") TCP("a") "1e143001 " A6 },
+	{ "TCP option", false, IPV4("0000", "06") TCP("7") "fd060000 " A4 },
+	{ "after TCP's options", false,
+	    IPV4("0000", "06") TCP("7") "00000000 " A4 },
+	{ "router alert", true,
+	    IPV4_OPTIONS("6") "94040000 " UDP("0001", "0002") },
+	{ "IP option 82", false,
+	    IPV4_OPTIONS("8") "520c0001 00000000 " A4 UDP("0001", "0002") },
+	{ "IP option 149", false,
+	    IPV4_OPTIONS("7") "9506 " A4 "0000 " UDP("0001", "0002") },
+	{ "after IP's options", false,
+	    IPV4_OPTIONS("7") "00000000 " A4 UDP("0001", "0002") },
+	{ "echo", true, IPV4("0000", "01") "08000000 00010001 64617461" },
+	{ "clock", true,
+	    IPV4("0000", "01") "0d000000 00010001 00000001 00000000 00000000" },
+	{ "extended echo", false,
+	    IPV4("0000", "01") "2a000000 00010001 20000000 000c0303 "
+			       "00010400 " A4 },
+	{ "mobility agent", false,
+	    IPV4("0000", "01") "09000000 0102003c 09090909 00000000 "
+			       "100a0001 003c8000 " A4 },
+	{ "error", true,
+	    IPV4("0000", "01") "03010000 00000000 " QUOTE ZEROS100 },
+	{ "error with extensions", false,
+	    IPV4("0000", "01") "03010000 00200000 " QUOTE ZEROS100 INTERFACE },
+	{ "error with extensions, old", false,
+	    IPV4("0000", "01") "0b010000 00000000 " QUOTE ZEROS100 INTERFACE },
+	{ "error 6 with extensions", false,
+	    IPV6("3a") "03000000 06000000 " IPV6("11") UDP("1388", "0009")
+		INTERFACE },
+	{ "DHCP", true, IPV4("0000", "11") UDP("0044", "0043") "01010600" },
+	{ "LISP", false, IPV4("0000", "11") UDP("1388", "10f5") INNER4 },
+	{ "GUE", false, IPV4("0000", "11") UDP("1388", "17c0") INNER4 },
+	{ "FOU", false, IPV4("0000", "11") UDP("1388", "15b3") INNER4 },
+	{ "TZSP", false, IPV4("0000", "11") UDP("1388", "9090") INNER4 },
+	{ "CAPWAP", false, IPV4("0000", "11") UDP("147f", "1388") INNER4 },
+	{ "AMT", false, IPV4("0000", "11") UDP("08dc", "1388") INNER4 },
+	{ "Teredo", false, IPV4("0000", "11") UDP("0dd8", "1388") INNER6 },
+	{ "L2TP", false, IPV4("0000", "11") UDP("06a5", "1388") INNER4 },
+	{ "GTP", false, IPV4("0000", "11") UDP("0868", "1388") INNER4 },
+	{ "trailer", true,
+	    "4500001c 00010000 40110000 09090909 09090909 " UDP("0001", "0002")
+		INNER4 },
+	{ "trailer of IPv6", true,
+	    "60000000 00081140 " S6 S6 UDP("0001", "0002") INNER6 },
+	{ "trailer of ARP", true,
+	    IPV4("0000", "2f") "00000806 0001080006040001 020000000001 " A4
+			       "000000000000 " A4 A4 },
+};
+
+/* What is not understood is not passed on; of the rest no address is left. */
+TEST_ROWS(packets_are_judged, ARRAY_LEN(judged))
+{
+	struct bytes secrets[] = { bytes_hex(A4), bytes_hex(A6) };
+	struct bytes in = bytes_hex(judged[_i].packet);
+	struct anon *a = sample();
+	const bool is_known = anon_packet(
+	    a, LINKTYPE_RAW, in.p, (uint32_t)in.n, ANON_MEND);
+
+	ck_assert_msg(is_known == judged[_i].is_known, "%s", judged[_i].name);
+	for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
+		if (is_known)
+			ck_assert_msg(memmem(in.p, in.n, secrets[i].p,
+					  secrets[i].n) == NULL,
+			    "%s", judged[_i].name);
+		free(secrets[i].p);
+	}
+	free(in.p);
+	anon_destroy(a);
+}
+
 static const uint16_t link_types[] = { LINKTYPE_NULL, LINKTYPE_ETHERNET,
 	LINKTYPE_PPP, LINKTYPE_RAW, LINKTYPE_C_HDLC, LINKTYPE_IEEE802_11,
 	LINKTYPE_LOOP, LINKTYPE_LINUX_SLL, LINKTYPE_RADIOTAP, LINKTYPE_IPV4,

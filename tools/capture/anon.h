@@ -59,8 +59,11 @@ enum anon_checksums {
  * - packets that ICMP errors quote, and those inside tunnels
  *   (tools/capture/tunnel.h) and MPLS; up to ANON_DEPTH deep. Not in PIM over
  *   IPv6, whose checksum does not tell what it covers.
- * MAC addresses stay, as do payloads of TCP, UDP, SCTP and their like, which
- * may say anything, and all fragments except the first.
+ * Each other protocol, message, option and extension is not understood, unless
+ * it is listed as one without addresses. What is behind a packet's end (padding
+ * of Ethernet) becomes zeros. MAC addresses stay, as do the payloads of TCP,
+ * UDP, SCTP, ICMP and their like, which may say anything, also in fragments,
+ * and of ESP, which is taken as encrypted.
  *
  * An address or a checksum that is cut off becomes zeros, so does the checksum
  * of an incomplete IPv4 header: it would reveal what is missing.

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/capture/anon.h"
+#include "tools/capture/anon_edit.h"
 #include "tools/capture/link_layer.h"
 #include "tools/capture/record.h"
 #include "tools/capture/tunnel.h"
@@ -15,50 +16,6 @@ struct pseudo {
 	uint16_t source, destination;
 };
 
-/* Types of ICMP (RFC 792, RFC 1256). */
-enum {
-	ICMP_UNREACHABLE = 3,
-	ICMP_QUENCH = 4,
-	ICMP_REDIRECT = 5,
-	ICMP_ROUTERS = 9,
-	ICMP_TIME = 11,
-	ICMP_PARAMETER = 12,
-};
-
-/* Types of ICMPv6 (RFC 4443, RFC 4861, RFC 2710, RFC 3810). */
-enum {
-	ICMPV6_ERROR_FIRST = 1,
-	ICMPV6_ERROR_LAST = 4,
-	ICMPV6_LISTENER_FIRST = 130,
-	ICMPV6_LISTENER_LAST = 132,
-	ICMPV6_ROUTER_SOLICITATION = 133,
-	ICMPV6_ROUTERS = 134,
-	ICMPV6_SOLICITATION = 135,
-	ICMPV6_ADVERTISEMENT = 136,
-	ICMPV6_REDIRECT = 137,
-	ICMPV6_LISTENER_REPORT = 143,
-};
-
-/* Options of neighbour discovery (RFC 4861, RFC 4191, RFC 8106). */
-enum {
-	OPTION_PREFIX = 3,
-	OPTION_REDIRECTED = 4,
-	OPTION_ROUTE = 24,
-	OPTION_DNS = 25,
-};
-
-/* A packet that is being changed. */
-struct edit {
-	struct anon *anon;
-	enum anon_checksums checksums;
-	unsigned depth; /* nesting of packets so far */
-	bool may_tell; /* something was not understood: it may have addresses */
-};
-
-/* What has ETHER_TYPE: tags, labels, a network header and what follows it. */
-static void network(
-    struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n);
-
 /* A link layer and what follows it. */
 static void
 frame(struct edit *e, uint16_t link_type, uint8_t *p, uint32_t n)
@@ -66,243 +23,7 @@ frame(struct edit *e, uint16_t link_type, uint8_t *p, uint32_t n)
 	struct link_layer l;
 
 	link_layer_find(&l, link_type, p, n);
-	network(e, l.network, p + l.offset, n - l.offset);
-}
-
-/* The sum of both, as of one after the other. */
-static uint16_t
-sum_add(uint16_t a, uint16_t b)
-{
-	const uint32_t sum = (uint32_t)a + b;
-
-	return (uint16_t)((sum & 0xffff) + (sum >> 16));
-}
-
-/* The change of a checksum whose data had the sum WAS. */
-static uint16_t
-sum_difference(uint16_t was, uint16_t is)
-{
-	return sum_add((uint16_t)~was, is);
-}
-
-/* The sum of RFC 1071, not complemented; an odd byte at the end is the first of
- * its pair. */
-static uint16_t
-sum_of(const uint8_t *p, uint32_t n)
-{
-	uint64_t sum = 0;
-	uint32_t i;
-
-	for (i = 0; i + 1 < n; i += 2)
-		sum += link_layer_u16(p + i);
-	if (i < n)
-		sum += (uint32_t)p[i] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)sum;
-}
-
-/* Replace the address of LEN bytes (4, 16) at OFF of N bytes; returns the
- * change of a checksum over it. */
-static uint16_t
-address(
-    const struct edit *e, uint8_t *p, uint32_t n, uint32_t off, uint32_t len)
-{
-	uint16_t was;
-
-	assert(len == 4 || len == 16);
-	if (off >= n)
-		return 0;
-	p += off;
-	n = n - off < len ? n - off : len;
-	was = sum_of(p, n);
-	if (n < len)
-		memset(p, 0, n);
-	else if (len == 4)
-		anon_ipv4(e->anon, p);
-	else
-		anon_ipv6(e->anon, p);
-	return sum_difference(was, sum_of(p, n));
-}
-
-/* Adjust the checksum at OFF of N bytes, whose data changed by DIFFERENCE (RFC
- * 1624, equation 3). */
-static void
-checksum(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
-    uint16_t difference)
-{
-	uint16_t sum = 0;
-
-	if (off >= n)
-		return;
-	if (n - off < 2) {
-		p[off] = 0;
-		return;
-	}
-	if (e->checksums == ANON_MEND)
-		sum = (uint16_t)~sum_add(
-		    (uint16_t)~link_layer_u16(p + off), difference);
-	p[off] = (uint8_t)(sum >> 8);
-	p[off + 1] = (uint8_t)sum;
-}
-
-/* Replace COUNT addresses of LEN bytes, the first at OFF, STEP bytes apart. */
-static void
-addresses(const struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
-    uint32_t len, uint32_t step, uint32_t count)
-{
-	for (; count > 0 && off < n; count--, off += step)
-		(void)address(e, p, n, off, len);
-}
-
-/* What follows is not understood. */
-static void
-not_known(struct edit *e, uint32_t n)
-{
-	e->may_tell |= n > 0;
-}
-
-/* Anonymise the quoted packet at OFF of N bytes. */
-static void
-quote(struct edit *e, uint16_t type, uint8_t *p, uint32_t n, uint32_t off)
-{
-	if (off < n)
-		network(e, type, p + off, n - off);
-}
-
-static void
-icmp(struct edit *e, uint8_t *p, uint32_t n)
-{
-	uint16_t was;
-
-	if (n <= 4)
-		return;
-	was = sum_of(p + 4, n - 4);
-	switch (p[0]) {
-	case ICMP_REDIRECT:
-		(void)address(e, p, n, 4, 4);
-		quote(e, ETHER_TYPE_IPV4, p, n, 8);
-		break;
-	case ICMP_UNREACHABLE:
-	case ICMP_QUENCH:
-	case ICMP_TIME:
-	case ICMP_PARAMETER:
-		quote(e, ETHER_TYPE_IPV4, p, n, 8);
-		break;
-	case ICMP_ROUTERS: /* p[5] is the size of each in words */
-		if (n >= 8 && p[5] > 0)
-			addresses(e, p, n, 8, 4, p[5] * 4u, p[4]);
-		break;
-	default:
-		return; /* no addresses */
-	}
-	checksum(e, p, n, 2, sum_difference(was, sum_of(p + 4, n - 4)));
-}
-
-/* An option of LEN bytes, of which N were captured. */
-static void
-option(struct edit *e, uint8_t *p, uint32_t n, uint32_t len)
-{
-	const uint32_t have = n < len ? n : len;
-
-	switch (p[0]) {
-	case OPTION_PREFIX:
-		if (len == 32)
-			(void)address(e, p, have, 16, 16);
-		break;
-	case OPTION_ROUTE: /* the prefix fills the option */
-		if (len == 24)
-			(void)address(e, p, have, 8, 16);
-		break;
-	case OPTION_DNS:
-		addresses(e, p, have, 8, 16, 16, (len - 8) / 16);
-		break;
-	case OPTION_REDIRECTED:
-		quote(e, ETHER_TYPE_IPV6, p, have, 8);
-		break;
-	default:
-		break;
-	}
-}
-
-/* The options at OFF of N bytes. */
-static void
-options(struct edit *e, uint8_t *p, uint32_t n, uint32_t off)
-{
-	while (n > off && n - off >= 2 && p[off + 1] > 0) {
-		const uint32_t len = p[off + 1] * 8u;
-
-		option(e, p + off, n - off, len);
-		off += len;
-	}
-}
-
-/* Records of multicast listeners (RFC 3810, 5.2). */
-static void
-listener_records(const struct edit *e, uint8_t *p, uint32_t n)
-{
-	uint32_t off = 8;
-
-	while (n > off) {
-		const uint32_t left = n - off;
-		const uint32_t sources = left >= 4 ? link_layer_u16(p + off + 2)
-						   : 0;
-		const uint32_t extra = left >= 2 ? p[off + 1] * 4u : 0;
-
-		addresses(e, p, n, off + 4, 16, 16, 1 + sources);
-		off += 4 + 16 * (1 + sources) + extra;
-	}
-}
-
-static void
-neighbours(struct edit *e, uint8_t *p, uint32_t n, uint32_t off)
-{
-	addresses(e, p, n, 8, 16, 16, (off - 8) / 16);
-	options(e, p, n, off);
-}
-
-static void
-icmpv6_body(struct edit *e, uint8_t *p, uint32_t n)
-{
-	switch (p[0]) {
-	case ICMPV6_ROUTER_SOLICITATION:
-		options(e, p, n, 8);
-		break;
-	case ICMPV6_ROUTERS:
-		options(e, p, n, 16);
-		break;
-	case ICMPV6_SOLICITATION:
-	case ICMPV6_ADVERTISEMENT:
-		neighbours(e, p, n, 24);
-		break;
-	case ICMPV6_REDIRECT:
-		neighbours(e, p, n, 40);
-		break;
-	case ICMPV6_LISTENER_REPORT:
-		listener_records(e, p, n);
-		break;
-	default:
-		if (p[0] >= ICMPV6_ERROR_FIRST && p[0] <= ICMPV6_ERROR_LAST)
-			quote(e, ETHER_TYPE_IPV6, p, n, 8);
-		if (p[0] >= ICMPV6_LISTENER_FIRST &&
-		    p[0] <= ICMPV6_LISTENER_LAST)
-			(void)address(e, p, n, 8, 16);
-		break;
-	}
-}
-
-/* The pseudo-header changed by DIFFERENCE. */
-static void
-icmpv6(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
-{
-	if (n > 8) {
-		const uint16_t was = sum_of(p + 8, n - 8);
-
-		icmpv6_body(e, p, n);
-		difference = sum_add(
-		    difference, sum_difference(was, sum_of(p + 8, n - 8)));
-	}
-	checksum(e, p, n, 2, difference);
+	edit_network(e, l.network, p + l.offset, n - l.offset);
 }
 
 /* The packet within the packet of PROTOCOL, whose header begins at P. */
@@ -313,9 +34,9 @@ within(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n)
 
 	tunnel_find(&t, protocol, p, n);
 	if (t.type == TUNNEL_UNKNOWN)
-		not_known(e, n);
+		edit_not_known(e, n);
 	else if (t.type != TUNNEL_NONE && t.offset < n)
-		network(e, t.ether_type, p + t.offset, n - t.offset);
+		edit_network(e, t.ether_type, p + t.offset, n - t.offset);
 }
 
 enum { UDP_LEN = 8 };
@@ -327,16 +48,17 @@ udp(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
 	const uint32_t off = 6;
 
 	if (n > UDP_LEN) {
-		const uint16_t was = sum_of(p + UDP_LEN, n - UDP_LEN);
+		const uint16_t was = edit_sum_of(p + UDP_LEN, n - UDP_LEN);
 
 		within(e, PROTOCOL_UDP, p, n);
-		difference = sum_add(difference,
-		    sum_difference(was, sum_of(p + UDP_LEN, n - UDP_LEN)));
+		difference = edit_sum_add(
+		    difference, edit_sum_difference(was,
+				    edit_sum_of(p + UDP_LEN, n - UDP_LEN)));
 	}
 
 	if (n >= off + 2 && link_layer_u16(p + off) == 0)
 		return;
-	checksum(e, p, n, off, difference);
+	edit_checksum(e, p, n, off, difference);
 	if (n >= off + 2 && link_layer_u16(p + off) == 0 &&
 	    e->checksums == ANON_MEND)
 		p[off] = p[off + 1] = 0xff;
@@ -348,12 +70,14 @@ gre(struct edit *e, uint8_t *p, uint32_t n)
 {
 	enum { OFFSET = 8 }; /* after it */
 	const bool has_checksum = n > OFFSET && p[0] & 0x80;
-	const uint16_t was = has_checksum ? sum_of(p + OFFSET, n - OFFSET) : 0;
+	const uint16_t was = has_checksum ? edit_sum_of(p + OFFSET, n - OFFSET)
+					  : 0;
 
 	within(e, PROTOCOL_GRE, p, n);
 	if (has_checksum)
-		checksum(e, p, n, 4,
-		    sum_difference(was, sum_of(p + OFFSET, n - OFFSET)));
+		edit_checksum(e, p, n, 4,
+		    edit_sum_difference(
+			was, edit_sum_of(p + OFFSET, n - OFFSET)));
 }
 
 /* RFC 9260: addresses are in the chunks that begin an association, and in
@@ -376,11 +100,11 @@ sctp(struct edit *e, const uint8_t *p, uint32_t n)
 		case SHUTDOWN_COMPLETE:
 			break;
 		default:
-			not_known(e, n - off);
+			edit_not_known(e, n - off);
 			return;
 		}
 		if (len < 4) {
-			not_known(e, n - off);
+			edit_not_known(e, n - off);
 			return;
 		}
 	}
@@ -391,36 +115,102 @@ static void
 pim(struct edit *e, uint8_t *p, uint32_t n)
 {
 	enum { LEN = 8 };
-	const bool covers_all = n > LEN && sum_of(p, LEN) != 0xffff;
-	const uint16_t was = covers_all ? sum_of(p + LEN, n - LEN) : 0;
+	const bool covers_all = n > LEN && edit_sum_of(p, LEN) != 0xffff;
+	const uint16_t was = covers_all ? edit_sum_of(p + LEN, n - LEN) : 0;
 
 	within(e, PROTOCOL_PIM, p, n);
-	checksum(e, p, n, 2,
-	    covers_all ? sum_difference(was, sum_of(p + LEN, n - LEN)) : 0);
+	edit_checksum(e, p, n, 2,
+	    covers_all ? edit_sum_difference(was, edit_sum_of(p + LEN, n - LEN))
+		       : 0);
+}
+
+/* The options of IPv4 or TCP from OFF to N; TAKE anonymises one of N bytes, or
+ * returns false. */
+static void
+each_option(struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
+    bool (*take)(const struct edit *e, uint8_t *p, uint32_t n))
+{
+	enum { END = 0, NOTHING = 1 };
+	uint32_t len;
+
+	for (; off < n && p[off] != END; off += len) {
+		const uint32_t left = n - off;
+
+		len = p[off] == NOTHING || left < 2 ? 1 : p[off + 1];
+		if (len == 1)
+			continue;
+		if (len < 2) {
+			edit_not_known(e, left);
+			return;
+		}
+		if (!take(e, p + off, left < len ? left : len))
+			edit_not_known(e, left);
+	}
+	while (off < n && p[off] == END)
+		off++;
+	edit_not_known_after(e, n, off);
+}
+
+/* IANA, TCP Option Kind Numbers. One of Multipath TCP has addresses (RFC 8684,
+ * 3.4.1). */
+static bool
+tcp_option(const struct edit *e, uint8_t *p, uint32_t n)
+{
+	enum { MSS = 2, SCALE = 3, SACK_PERMITTED = 4, SACK = 5, TIMES = 8 };
+	enum { MD5 = 19, USER_TIMEOUT = 28, AUTHENTICATION = 29 };
+	enum { MULTIPATH = 30, FAST_OPEN = 34, ADD_ADDRESS = 3 };
+
+	(void)e;
+	switch (p[0]) {
+	case MSS:
+	case SCALE:
+	case SACK_PERMITTED:
+	case SACK:
+	case TIMES:
+	case MD5:
+	case USER_TIMEOUT:
+	case AUTHENTICATION:
+	case FAST_OPEN:
+		return true;
+	case MULTIPATH:
+		return n < 3 || p[2] >> 4 != ADD_ADDRESS;
+	default:
+		return false;
+	}
+}
+
+static void
+tcp(struct edit *e, uint8_t *p, uint32_t n, uint16_t difference)
+{
+	const uint32_t len = n <= 12 ? 0 : (p[12] >> 4) * 4u;
+
+	each_option(e, p, n < len ? n : len, 20, tcp_option);
+	edit_checksum(e, p, n, 16, difference);
 }
 
 static void
 transport(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n,
     struct pseudo pseudo)
 {
-	const uint16_t difference = sum_add(pseudo.source, pseudo.destination);
+	const uint16_t difference = edit_sum_add(
+	    pseudo.source, pseudo.destination);
 
 	switch (protocol) {
 	case PROTOCOL_TCP:
-		checksum(e, p, n, 16, difference);
+		tcp(e, p, n, difference);
 		break;
 	case PROTOCOL_UDP:
 		udp(e, p, n, difference);
 		break;
 	case PROTOCOL_UDP_LITE:
 	case PROTOCOL_DCCP:
-		checksum(e, p, n, 6, difference);
+		edit_checksum(e, p, n, 6, difference);
 		break;
 	case PROTOCOL_ICMP:
-		icmp(e, p, n);
+		edit_icmp(e, p, n);
 		break;
 	case PROTOCOL_ICMPV6:
-		icmpv6(e, p, n, difference);
+		edit_icmpv6(e, p, n, difference);
 		break;
 	case PROTOCOL_IPV4:
 	case PROTOCOL_IPV6:
@@ -433,10 +223,9 @@ transport(struct edit *e, uint8_t protocol, uint8_t *p, uint32_t n,
 		sctp(e, p, n);
 		break;
 	case PROTOCOL_ESP: /* encrypted */
-	case PROTOCOL_NONE:
 		break;
 	default: /* routing, multicast groups, ... */
-		not_known(e, n);
+		edit_not_known(e, n);
 		break;
 	}
 }
@@ -451,39 +240,49 @@ option_addresses(
 
 	for (; off < n; off += step)
 		if (n - off < 4 || memcmp(p + off, none, 4) != 0)
-			(void)address(e, p, n, off, 4);
+			(void)edit_address(e, p, n, off, 4);
 }
 
-/* The options of an IPv4 header of N bytes (RFC 791, 3.1). */
-static void
-ipv4_options(const struct edit *e, uint8_t *p, uint32_t n)
+/* RFC 791, 3.1; RFC 2113. */
+static bool
+ipv4_option(const struct edit *e, uint8_t *p, uint32_t n)
 {
-	enum {
-		END = 0,
-		NOTHING = 1,
-		ROUTE = 7,
-		TIME = 68,
-		LOOSE = 131,
-		STRICT = 137
-	};
-	uint32_t off = IPV4_LEN;
+	enum { ROUTE = 7, TIME = 68, LOOSE = 131, STRICT = 137, ALERT = 148 };
+	/* of TIME: times alone, with addresses, or at addresses */
+	enum { TIMES = 0, RECORDED = 1, PRESCRIBED = 3 };
+	const uint8_t flag = n < 4 ? TIMES : p[3] & 15;
 
-	while (off < n && p[off] != END) {
-		const uint32_t len = n - off < 2 ? 1 : p[off + 1];
-		const uint32_t end = n - off < len ? n : off + len;
+	switch (p[0]) {
+	case ALERT:
+		return true;
+	case ROUTE:
+	case LOOSE:
+	case STRICT:
+		option_addresses(e, p, n, 3, 4);
+		return true;
+	case TIME:
+		if (flag == RECORDED || flag == PRESCRIBED)
+			option_addresses(e, p, n, 4, 8);
+		return flag <= RECORDED || flag == PRESCRIBED;
+	default:
+		return false;
+	}
+}
 
-		if (p[off] == NOTHING) {
-			off++;
-			continue;
-		}
-		if (len < 2)
-			return;
-		if (p[off] == ROUTE || p[off] == LOOSE || p[off] == STRICT)
-			option_addresses(e, p, end, off + 3, 4);
-		/* 1, 3: an address before each time */
-		if (p[off] == TIME && end - off > 4 && p[off + 3] & 1)
-			option_addresses(e, p, end, off + 4, 8);
-		off += len;
+/* A fragment that is not the first. */
+static void
+later_fragment(struct edit *e, uint8_t protocol, uint32_t n)
+{
+	switch (protocol) {
+	case PROTOCOL_TCP:
+	case PROTOCOL_UDP:
+	case PROTOCOL_ICMP:
+	case PROTOCOL_ICMPV6:
+	case PROTOCOL_ESP:
+		break;
+	default:
+		edit_not_known(e, n);
+		break;
 	}
 }
 
@@ -520,30 +319,33 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
 	bool is_bad;
 
 	if (n == 0 || p[0] >> 4 != 4) {
-		not_known(e, n);
+		edit_not_known(e, n);
 		return;
 	}
 	is_bad = (p[0] & 15) * 4 < IPV4_LEN;
 	if (is_bad)
-		not_known(e, n);
+		edit_not_known(e, n);
 	else
 		len = (p[0] & 15) * 4u;
-	if (n >= 4 && link_layer_u16(p + 2) >= len && link_layer_u16(p + 2) < n)
-		n = link_layer_u16(p + 2); /* the rest is padding of Ethernet */
-	was = n < len ? 0 : sum_of(p + IPV4_LEN, len - IPV4_LEN);
-	pseudo.source = address(e, p, n, 12, 4);
-	pseudo.destination = address(e, p, n, 16, 4);
-	ipv4_options(e, p, n < len ? n : len);
+	if (n >= 4 && link_layer_u16(p + 2) >= len)
+		n = edit_trim(p, n, link_layer_u16(p + 2)); /* of Ethernet */
+	was = n < len ? 0 : edit_sum_of(p + IPV4_LEN, len - IPV4_LEN);
+	pseudo.source = edit_address(e, p, n, 12, 4);
+	pseudo.destination = edit_address(e, p, n, 16, 4);
+	each_option(e, p, n < len ? n : len, IPV4_LEN, ipv4_option);
 	if (n < len) {
 		for (uint32_t i = 10; i < 12 && i < n; i++)
 			p[i] = 0;
 		return;
 	}
-	difference = sum_add(pseudo.source, pseudo.destination);
-	checksum(e, p, n, 10,
-	    sum_add(difference,
-		sum_difference(was, sum_of(p + IPV4_LEN, len - IPV4_LEN))));
-	if (!is_bad && (link_layer_u16(p + 6) & 0x1fff) == 0)
+	difference = edit_sum_add(pseudo.source, pseudo.destination);
+	edit_checksum(e, p, n, 10,
+	    edit_sum_add(
+		difference, edit_sum_difference(was,
+				edit_sum_of(p + IPV4_LEN, len - IPV4_LEN))));
+	if ((link_layer_u16(p + 6) & 0x1fff) != 0)
+		later_fragment(e, p[9], n - len);
+	else if (!is_bad)
 		ipv4_transport(e, p[9], p + len, n - len, pseudo);
 }
 
@@ -551,42 +353,48 @@ ipv4(struct edit *e, uint8_t *p, uint32_t n)
  * 6275) and 4 (RFC 8754). The last address of the route counts for the
  * pseudo-header until it is reached. */
 static void
-routing(const struct edit *e, uint8_t *p, uint32_t n, struct pseudo *pseudo)
+routing(struct edit *e, uint8_t *p, uint32_t n, struct pseudo *pseudo)
 {
 	uint32_t most, count, last;
 
-	if (n < 8 || (p[2] != 0 && p[2] != 2 && p[2] != 4))
+	if (n < 8 || (p[2] != 0 && p[2] != 2 && p[2] != 4)) {
+		edit_not_known_after(e, n, 2);
 		return;
+	}
 	count = most = p[1] / 2u;
 	if (p[2] == 4 && p[4] + 1u < most)
 		count = p[4] + 1u;
 	last = p[2] == 4 ? 0 : count - 1;
 	for (uint32_t i = 0; i < count; i++) {
-		const uint16_t difference = address(e, p, n, 8 + 16 * i, 16);
+		const uint16_t difference = edit_address(
+		    e, p, n, 8 + 16 * i, 16);
 
 		if (i == last && p[3] > 0)
 			pseudo->destination = difference;
 	}
+	edit_not_known_after(e, n, 8 + 16 * count);
 }
 
-/* The home address option (RFC 6275, 6.3) in a header of N bytes. */
+/* The options in a header of N bytes (RFC 8200, RFC 2711, RFC 2675; RFC 6275,
+ * 6.3). */
 static void
-home_address(
-    const struct edit *e, uint8_t *p, uint32_t n, struct pseudo *pseudo)
+ipv6_options(struct edit *e, uint8_t *p, uint32_t n, struct pseudo *pseudo)
 {
-	enum { PAD1 = 0, HOME_ADDRESS = 0xc9 };
-	uint32_t off = 2;
+	enum { PAD1 = 0, PADN = 1, ALERT = 5, JUMBO = 0xc2 };
+	enum { HOME_ADDRESS = 0xc9 };
+	uint32_t off = 2, len;
 
-	while (off < n) {
-		if (p[off] == PAD1) {
-			off++;
+	for (; off < n; off += len) {
+		const uint32_t left = n - off;
+
+		len = p[off] == PAD1 || left < 2 ? 1 : 2u + p[off + 1];
+		if (len == 1 || p[off] == PADN || p[off] == ALERT ||
+		    p[off] == JUMBO)
 			continue;
-		}
-		if (n - off < 2)
-			return;
-		if (p[off] == HOME_ADDRESS && p[off + 1] == 16)
-			pseudo->source = address(e, p, n, off + 2, 16);
-		off += 2u + p[off + 1];
+		if (p[off] == HOME_ADDRESS && len == 18)
+			pseudo->source = edit_address(e, p, n, off + 2, 16);
+		else
+			edit_not_known(e, left);
 	}
 }
 
@@ -605,17 +413,20 @@ extension(struct edit *e, uint8_t type, uint8_t *p, uint32_t n,
 		routing(e, p, have, pseudo);
 		return true;
 	case PROTOCOL_DESTINATION:
-		home_address(e, p, have, pseudo);
-		return true;
 	case PROTOCOL_HOP_BY_HOP:
+		ipv6_options(e, p, have, pseudo);
 		return true;
 	case PROTOCOL_MOBILITY:
 	case PROTOCOL_HIP:
 	case PROTOCOL_SHIM6:
-		not_known(e, n);
+		edit_not_known(e, n);
 		return true;
 	case PROTOCOL_FRAGMENT:
-		*len = n < 4 || link_layer_u16(p + 2) >> 3 != 0 ? 0 : 8;
+		*len = n < 4 ? 0 : 8;
+		if (*len == 0 || link_layer_u16(p + 2) >> 3 == 0)
+			return true;
+		*len = 0;
+		later_fragment(e, p[0], n);
 		return true;
 	case PROTOCOL_AUTHENTICATION:
 		*len = n < 2 ? 0 : (p[1] + 2u) * 4;
@@ -634,14 +445,13 @@ ipv6(struct edit *e, uint8_t *p, uint32_t n)
 	uint8_t next;
 
 	if (n == 0 || p[0] >> 4 != 6) {
-		not_known(e, n);
+		edit_not_known(e, n);
 		return;
 	}
-	if (n >= 6 && link_layer_u16(p + 4) > 0 &&
-	    link_layer_u16(p + 4) + off < n)
-		n = link_layer_u16(p + 4) + off;
-	pseudo.source = address(e, p, n, 8, 16);
-	pseudo.destination = address(e, p, n, 24, 16);
+	if (n >= 6 && link_layer_u16(p + 4) > 0)
+		n = edit_trim(p, n, off + link_layer_u16(p + 4));
+	pseudo.source = edit_address(e, p, n, 8, 16);
+	pseudo.destination = edit_address(e, p, n, 24, 16);
 	if (n <= off)
 		return;
 	next = p[6];
@@ -659,20 +469,21 @@ static void
 arp(struct edit *e, uint8_t *p, uint32_t n)
 {
 	if (n < 8 || link_layer_u16(p + 2) != ETHER_TYPE_IPV4 || p[5] != 4) {
-		not_known(e, n);
+		edit_not_known(e, n);
 		return;
 	}
-	(void)address(e, p, n, 8u + p[4], 4);
-	(void)address(e, p, n, 12u + 2u * p[4], 4);
+	n = edit_trim(p, n, 16u + 2u * p[4]);
+	(void)edit_address(e, p, n, 8u + p[4], 4);
+	(void)edit_address(e, p, n, 12u + 2u * p[4], 4);
 }
 
-static void
-network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
+void
+edit_network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 {
 	struct link_layer l;
 
 	if (e->depth > ANON_DEPTH) {
-		not_known(e, n);
+		edit_not_known(e, n);
 		return;
 	}
 	e->depth++;
@@ -694,7 +505,7 @@ network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 		frame(e, LINKTYPE_ETHERNET, p, n);
 		break;
 	default:
-		not_known(e, n);
+		edit_not_known(e, n);
 		break;
 	}
 	e->depth--;

@@ -8,13 +8,19 @@
 enum {
 	PORT_L2TP = 1701,
 	PORT_GTP = 2152,
+	PORT_AMT = 2268,
 	PORT_TEREDO = 3544,
+	PORT_LISP = 4341,
 	PORT_GRE = 4754,
 	PORT_VXLAN = 4789,
 	PORT_VXLAN_GPE = 4790,
+	PORT_CAPWAP = 5247,
+	PORT_FOU = 5555, /* Linux */
+	PORT_GUE = 6080,
 	PORT_GENEVE = 6081,
 	PORT_MPLS = 6635,
 	PORT_OLD_VXLAN = 8472, /* Linux */
+	PORT_TZSP = 37008,
 };
 
 /* Version 0, without routes (RFC 1701). Its flags say what else is there. */
@@ -80,6 +86,27 @@ gtp(struct reader *r)
 	return link_layer_by_version(r);
 }
 
+/* From and to it come packets that are not parsed; of GTP, those are that go to
+ * its port. */
+static bool
+is_unknown_tunnel(uint16_t port)
+{
+	switch (port) {
+	case PORT_L2TP:
+	case PORT_GTP:
+	case PORT_AMT:
+	case PORT_TEREDO:
+	case PORT_LISP:
+	case PORT_CAPWAP:
+	case PORT_FOU:
+	case PORT_GUE:
+	case PORT_TZSP:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static enum tunnel_type
 udp(struct reader *r, uint16_t *type)
 {
@@ -105,11 +132,12 @@ udp(struct reader *r, uint16_t *type)
 	case PORT_GRE:
 		*type = gre(r);
 		return TUNNEL_GRE;
-	case PORT_L2TP:
-	case PORT_TEREDO:
-		return TUNNEL_UNKNOWN;
 	default:
-		return TUNNEL_NONE;
+		return p != NULL &&
+			       (is_unknown_tunnel(link_layer_u16(p)) ||
+				   is_unknown_tunnel(link_layer_u16(p + 2)))
+			   ? TUNNEL_UNKNOWN
+			   : TUNNEL_NONE;
 	}
 }
 

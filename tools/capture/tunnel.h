@@ -24,7 +24,7 @@ struct tunnel {
 };
 
 /* The N captured bytes at P follow an IP header; PROTOCOL says what they are.
- * Of UDP the destination port decides. */
+ * Of UDP the destination port decides; of what is not parsed, either one. */
 void tunnel_find(
     struct tunnel *t, uint8_t protocol, const uint8_t *p, uint32_t n);
 
