@@ -345,6 +345,7 @@ TEST_ROWS(packets_come_out, ARRAY_LEN(packets))
 #define INNER4 "45000024 00010000 40110000 " A4 A4 UDP("1388", "0009")
 #define INNER6 "60000000 00081140 " A6 A6 UDP("1388", "0009")
 #define QUOTE IPV4("0000", "11") UDP("1388", "0009")
+#define MPLS IPV4("0000", "2f") "00008847 00010140 "
 #define ZEROS100                                     \
 	"00000000000000000000 00000000000000000000 " \
 	"00000000000000000000 00000000000000000000 " \
@@ -459,6 +460,18 @@ static const struct {
 	{ "Teredo", false, IPV4("0000", "11") UDP("0dd8", "1388") INNER6 },
 	{ "L2TP", false, IPV4("0000", "11") UDP("06a5", "1388") INNER4 },
 	{ "GTP", false, IPV4("0000", "11") UDP("0868", "1388") INNER4 },
+	{ "IPv4 over MPLS", true,
+	    MPLS "4500001c 00010000 40110000 " A4 A4 UDP("0001", "0002") },
+	{ "IPv4 over MPLS, cut", true,
+	    MPLS "45000021 00010000 4011eac1 800b4484 81764a04" },
+	{ "IPv6 over MPLS", true,
+	    MPLS "60000000 00081140 " A6 A6 UDP("0001", "0002") },
+	{ "IPv6 over MPLS, cut", false,
+	    MPLS "60000000 00401140 " A6 A6 UDP("0001", "0002") },
+	{ "Ethernet over MPLS, MAC 45", false,
+	    MPLS "4500001e0001 000000060002 0800 " INNER4 },
+	{ "Ethernet over MPLS, MAC 60", false,
+	    MPLS "600000000001 000000060002 0800 " INNER4 },
 	{ "trailer", true,
 	    "4500001c 00010000 40110000 09090909 09090909 " UDP("0001", "0002")
 		INNER4 },

@@ -16,6 +16,30 @@ struct pseudo {
 	uint16_t source, destination;
 };
 
+/* Are these N bytes an IP packet, not a frame whose MAC address begins like
+ * one? The length or the checksum tells. Fewer than a header have no address of
+ * what is in a frame. */
+static bool
+is_ip(const uint8_t *p, uint32_t n)
+{
+	const uint32_t len = n < IPV4_LEN ? 0 : (p[0] & 15) * 4u;
+
+	if (n < IPV4_LEN)
+		return true;
+	if (p[0] >> 4 == 6)
+		return n == link_layer_u16(p + 4) + (uint32_t)IPV6_LEN;
+	return n == link_layer_u16(p + 2) ||
+	       (len >= IPV4_LEN && len <= n && edit_sum_of(p, len) == 0xffff);
+}
+
+static void
+check_guess(
+    struct edit *e, const struct link_layer *l, const uint8_t *p, uint32_t n)
+{
+	if (l->is_guess && !is_ip(p + l->offset, n - l->offset))
+		edit_not_known(e, n);
+}
+
 /* A link layer and what follows it. */
 static void
 frame(struct edit *e, uint16_t link_type, uint8_t *p, uint32_t n)
@@ -23,6 +47,7 @@ frame(struct edit *e, uint16_t link_type, uint8_t *p, uint32_t n)
 	struct link_layer l;
 
 	link_layer_find(&l, link_type, p, n);
+	check_guess(e, &l, p, n);
 	edit_network(e, l.network, p + l.offset, n - l.offset);
 }
 
@@ -488,6 +513,7 @@ edit_network(struct edit *e, uint16_t ether_type, uint8_t *p, uint32_t n)
 	}
 	e->depth++;
 	link_layer_find_typed(&l, ether_type, p, n);
+	check_guess(e, &l, p, n);
 	p += l.offset;
 	n -= l.offset;
 	switch (l.network) {

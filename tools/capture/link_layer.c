@@ -136,6 +136,7 @@ after(struct link_layer *l, uint16_t type, struct reader *r)
 			break;
 		case ETHER_TYPE_MPLS:
 		case ETHER_TYPE_MPLS_MULTICAST:
+			l->is_guess = true;
 			return mpls(r);
 		case ETHER_TYPE_PPPOE: /* RFC 2516 */
 			(void)reader_take(r, 6);

@@ -75,6 +75,8 @@ struct link_layer {
 	uint32_t offset;  /* at most N */
 	bool is_piece; /* in IEEE 802.11: not a whole packet, but a fragment or
 			  an aggregate */
+	bool is_guess; /* NETWORK, by the first bits after labels of MPLS; they
+			  may be those of an Ethernet frame */
 };
 
 /* Skip the link layer of the N bytes at P. LINK_TYPE is an enum linktype. In
