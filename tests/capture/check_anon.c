@@ -430,6 +430,8 @@ static const struct {
 	    IPV4_OPTIONS("8") "520c0001 00000000 " A4 UDP("0001", "0002") },
 	{ "IP option 149", false,
 	    IPV4_OPTIONS("7") "9506 " A4 "0000 " UDP("0001", "0002") },
+	{ "IP option of 1 byte", false,
+	    IPV4_OPTIONS("6") "52010000 " UDP("0001", "0002") },
 	{ "after IP's options", false,
 	    IPV4_OPTIONS("7") "00000000 " A4 UDP("0001", "0002") },
 	{ "echo", true, IPV4("0000", "01") "08000000 00010001 64617461" },

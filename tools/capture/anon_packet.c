@@ -161,15 +161,14 @@ each_option(struct edit *e, uint8_t *p, uint32_t n, uint32_t off,
 	for (; off < n && p[off] != END; off += len) {
 		const uint32_t left = n - off;
 
-		len = p[off] == NOTHING || left < 2 ? 1 : p[off + 1];
-		if (len == 1)
+		len = 1;
+		if (p[off] == NOTHING || left < 2)
 			continue;
-		if (len < 2) {
+		len = p[off + 1];
+		if (len < 2 || !take(e, p + off, left < len ? left : len))
 			edit_not_known(e, left);
+		if (len < 2)
 			return;
-		}
-		if (!take(e, p + off, left < len ? left : len))
-			edit_not_known(e, left);
 	}
 	while (off < n && p[off] == END)
 		off++;
