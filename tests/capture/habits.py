@@ -205,6 +205,22 @@ def precision():
                     f"{top}/b.pcap", status=2)
 
 
+def packet_buffered():
+    """-U: each packet is written by itself."""
+    with program.directory() as top:
+        path = make.write(f"{top}/a.pcap", list(make.some(10, 1)))
+        for words, is_each in ([], False), (["-U", "-p"], True):
+            ours, its = socket.socketpair(socket.AF_UNIX,
+                                          socket.SOCK_SEQPACKET)
+            with ours, its:
+                subprocess.run([program.PROGRAM, "-r", path, "-w", "-",
+                                *words], stdout=its, stderr=subprocess.PIPE,
+                               check=True, timeout=program.TIMEOUT)
+                its.close()
+                n = sum(1 for _ in iter(lambda: ours.recv(1 << 20), b""))
+                equal(n >= 10, is_each, f"{n} writes")
+
+
 def what_is_refused():
     with program.directory() as top:
         path = make.write(f"{top}/a.pcap", list(make.some(10, 1)))
@@ -311,7 +327,8 @@ def without_an_output():
 
 
 CASES = [files_by_size, pcapng_by_size, files_by_time, end_after_files,
-         direction, buffer_size, precision, what_is_refused,
+         direction, buffer_size, precision, packet_buffered,
+         what_is_refused,
          examples, without_an_output]
 
 if __name__ == "__main__":

@@ -118,7 +118,8 @@ check_output(struct capture_options *o, uint64_t given)
 	static const unsigned of_output[] = { OPT_ROTATE_SIZE,
 		OPT_ROTATE_TIME };
 	static const unsigned of_write[] = { OPT_COMPRESS, OPT_FILE_SIZE,
-		OPT_FILE_TIME, OPT_FILE_COUNT, OPT_PRECISION };
+		OPT_FILE_TIME, OPT_FILE_COUNT, OPT_PACKET_BUFFERED,
+		OPT_PRECISION };
 	static const unsigned of_compress[] = { OPT_COMPRESS_TYPE };
 	const char *why;
 

@@ -36,9 +36,9 @@ struct capture_options {
 	/* NULL: none. It may be made of several words, in FILTER_WORDS. */
 	const char *filter;
 	char filter_words[CAPTURE_FILTER_MAX];
-	bool is_numeric;  /* in any case */
-	uint32_t snaplen; /* 0: all */
-	bool promiscuous;
+	bool is_numeric;		      /* in any case */
+	uint32_t snaplen;		      /* 0: all */
+	bool promiscuous, is_not_promiscuous; /* the default */
 	enum capture_direction direction;
 	unsigned buffer_kib; /* 0: the default */
 	enum { TIME_STAMP_HOST } time_stamp_type;
@@ -58,7 +58,8 @@ struct capture_options {
 	uint64_t flush_ns;
 	struct rotation rotation;
 	uint64_t file_mb, file_s; /* the same, as --write has them */
-	unsigned files;		  /* 0: no limit */
+	bool is_packet_buffered;
+	unsigned files; /* 0: no limit */
 	enum { PRECISION_NANO, PRECISION_MICRO } precision;
 	enum sink_compression compression;
 	unsigned level;

@@ -16,6 +16,8 @@ OPTION(SNAPLEN, 's', "snaplen", "BYTES", NUMBER(snaplen, 0, LARGE_RECORD_LEN_MAX
     "capture at most that many bytes of a packet; 0: all [0]")
 OPTION(PROMISCUOUS, 0, "promiscuous", NULL, FLAG(promiscuous),
     "capture packets for other hosts too")
+OPTION(NO_PROMISCUOUS, 'p', "no-promiscuous-mode", NULL, FLAG(is_not_promiscuous),
+    "accepted as a habit: --promiscuous is required otherwise")
 OPTION(DIRECTION, 'Q', "direction", "in|out|inout", CHOICE(direction),
     "capture packets of an interface that come in, go out, or both [inout]")
 OPTION(BUFFER_SIZE, 'B', "buffer-size", "KIB", NUMBER(buffer_kib, 1, BUFFER_KIB_MAX),
@@ -69,6 +71,8 @@ OPTION(FILE_SIZE, 'C', "file-size", "MB", COUNT(file_mb, 1, UINT64_MAX / MB),
     "begin a new file, FILE1 and so on, after so many millions of bytes")
 OPTION(FILE_TIME, 'G', "file-time", "SECONDS", COUNT(file_s, 1, TIME_MAX_NS / NS_PER_S),
     "begin a new file after this time; FILE is a format of strftime(3)")
+OPTION(PACKET_BUFFERED, 'U', "packet-buffered", NULL, FLAG(is_packet_buffered),
+    "write each packet to a pcap or pcapng file at once, instead of within 1s")
 OPTION(FILE_COUNT, 'W', "file-count", "N", NUMBER(files, 1, FILES_MAX),
     "with -C, begin again with the first of N files; with -G alone, end after N")
 OPTION(PRECISION, 0, "time-stamp-precision", "nano|micro", CHOICE(precision),

@@ -518,11 +518,12 @@ sink_file_create(struct sink **out, const struct sink_config *config,
 	if (f == NULL)
 		return E_NOMEM;
 	if (options->precision == PRECISION_MICRO ||
-	    options->rotation.max_bytes != 0 || options->rotation.max_ns != 0)
+	    options->is_packet_buffered || options->rotation.max_bytes != 0 ||
+	    options->rotation.max_ns != 0)
 		return sink_opened(out, &f->sink,
 		    sink_fail(&f->sink, E_REFUSED,
-			"%s: -C, -G and --time-stamp-precision are for pcap "
-			"and pcapng files without --compress",
+			"%s: -C, -G, -U and --time-stamp-precision are for "
+			"pcap and pcapng files without --compress",
 			options->write),
 		    why);
 	f->uri = options->write;

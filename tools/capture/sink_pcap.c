@@ -39,7 +39,7 @@
 
 struct sink_pcap {
 	struct sink sink; /* first */
-	bool is_ng, is_micro;
+	bool is_ng, is_micro, is_packet_buffered;
 	struct file_series series;
 	FILE *file;
 	pcap_t *pcap;
@@ -322,7 +322,8 @@ put_record(struct sink *sink, const struct record *r, const uint8_t *bytes)
 	f->pending += r->len + ENHANCED_PACKET_LEN;
 	if (f->flush_at == UINT64_MAX)
 		f->flush_at = clock_now_ns() + FLUSH_NS;
-	return f->pending < FLUSH_BYTES ? OK : flush(f);
+	return f->pending < FLUSH_BYTES && !f->is_packet_buffered ? OK
+								  : flush(f);
 }
 
 static unsigned
@@ -384,6 +385,7 @@ sink_pcap_create(struct sink **out, const struct sink_config *config,
 		return E_NOMEM;
 	f->is_ng = is_ng;
 	f->is_micro = options->precision == PRECISION_MICRO;
+	f->is_packet_buffered = options->is_packet_buffered;
 	f->flush_at = UINT64_MAX;
 	f->series = (struct file_series){ .name = path,
 		.rotation = options->rotation,
