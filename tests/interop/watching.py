@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """tracepulse shows and watches sessions of stock lttng."""
+import contextlib
 import json
 import os
 import pathlib
@@ -26,20 +27,28 @@ def program(w):
 
 
 def env(w):
-    """With where the relay's HTTP is."""
-    with open(os.path.join(w.rundir(), "relayd/http.port"),
-              encoding="ascii") as port:
-        url = "http://127.0.0.1:%d" % int(port.read())
-    return w.env({"TRACEPULSE_URL": url})
+    """With where the relay's HTTP is. A restart replaces the file."""
+    path = pathlib.Path(w.rundir(), "relayd/http.port")
+    found = []
+
+    def is_there():
+        with contextlib.suppress(FileNotFoundError):
+            found.append("http://127.0.0.1:%d" % int(path.read_text()))
+        return found
+    wait_for("http.port", is_there)
+    return w.env({"TRACEPULSE_URL": found[0]})
 
 
 def say(w, *words):
-    """Its answer, as JSON."""
-    done = subprocess.run([program(w), *words, "--json"], env=env(w),
-                          stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=30)
-    check(done.returncode == 0, f"tracepulse {words}: {done.stderr.decode()}")
-    return json.loads(done.stdout)
+    """Its answer, as JSON. At a restart HTTP is away for a moment."""
+    for _ in range(5):
+        done = subprocess.run([program(w), *words, "--json"], env=env(w),
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=30)
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+        time.sleep(0.1)
+    raise Failure(f"tracepulse {words}: {done.stderr.decode()}")
 
 
 class Watcher(tree.Viewer):
@@ -50,9 +59,14 @@ class Watcher(tree.Viewer):
         self.url = sessions[0]
         self.files = [open(os.path.join(w.directory, "watch." + kind), "w+b")
                       for kind in ("out", "err")]
-        self.child = subprocess.Popen(
-            [program(w), "watch", *sessions], stdin=subprocess.DEVNULL,
-            stdout=self.files[0], stderr=self.files[1], env=env(w))
+        for _ in range(5):      # HTTP may be away, as in say()
+            self.child = subprocess.Popen(
+                [program(w), "watch", *sessions], stdin=subprocess.DEVNULL,
+                stdout=self.files[0], stderr=self.files[1], env=env(w))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.child.wait(0.3)
+                continue
+            break
         w.children.append(self.child)
 
 
