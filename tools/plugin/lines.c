@@ -34,9 +34,7 @@ struct stream {
 
 struct kind {
 	struct events_kind base;
-	struct plan *common;
-	struct plan *specific;
-	struct plan *payload;
+	struct plan *plans[PARTS];
 };
 
 static void
@@ -83,39 +81,17 @@ packet_begins(struct events_stream *stream, const bt_packet *packet)
 }
 
 static bool
-make_plan(const struct lines *l, struct plan **out, const bt_field_class *class)
-{
-	if (class != NULL)
-		*out = plan_create(&l->config, class, "", NULL);
-	return class == NULL || *out != NULL;
-}
-
-static bool
 kind_begins(void *format, struct events_kind *base, struct text *out)
 {
-	struct kind *kind = (struct kind *)base;
-
 	(void)out;
-	return make_plan(format, &kind->common,
-		   bt_stream_class_borrow_event_common_context_field_class_const(
-		       bt_event_class_borrow_stream_class_const(
-			   base->class))) &&
-	       make_plan(format, &kind->specific,
-		   bt_event_class_borrow_specific_context_field_class_const(
-		       base->class)) &&
-	       make_plan(format, &kind->payload,
-		   bt_event_class_borrow_payload_field_class_const(
-		       base->class));
+	return plans_create(((struct kind *)base)->plans,
+	    &((struct lines *)format)->config, base->class);
 }
 
 static void
 kind_ends(struct events_kind *base)
 {
-	struct kind *kind = (struct kind *)base;
-
-	plan_destroy(kind->common);
-	plan_destroy(kind->specific);
-	plan_destroy(kind->payload);
+	plans_destroy(((struct kind *)base)->plans);
 }
 
 /* The time of day, or seconds if the clock does not count from 1970. */
@@ -168,12 +144,13 @@ print_head(const struct lines *l, const struct events_stream *base,
 }
 
 static void
-print_members(const struct plan *plan, const bt_field *field, struct text *t)
+print_members(const struct kind *kind, const bt_event *event, enum part part,
+    struct text *t)
 {
-	if (plan_is_empty(plan))
+	if (plan_is_empty(kind->plans[part]))
 		return;
 	text_byte(t, ' ');
-	plan_print(plan, field, t);
+	plan_print(kind->plans[part], places_part(event, part), t);
 }
 
 /* An unsigned integer; false: FIELD is none. */
@@ -297,13 +274,11 @@ lines_event(void *format, struct events_kind *base, const bt_event *event,
 	text_word(t, name, strlen(name));
 	tone(l, TONE_PLAIN, t);
 	tone(l, TONE_DIM, t);
-	print_members(
-	    kind->common, bt_event_borrow_common_context_field_const(event), t);
-	print_members(kind->specific,
-	    bt_event_borrow_specific_context_field_const(event), t);
+	print_members(kind, event, PART_COMMON, t);
+	print_members(kind, event, PART_SPECIFIC, t);
 	tone(l, TONE_PLAIN, t);
 	if (!print_summary(name, payload, t) && !print_packet(payload, t))
-		print_members(kind->payload, payload, t);
+		print_members(kind, event, PART_PAYLOAD, t);
 	text_byte(t, '\n');
 	return true;
 }

@@ -276,18 +276,8 @@ make_plans(struct naming *naming, struct kind *k)
 {
 	struct plan_config config = { .number = number_field, .data = naming };
 
-	for (enum part part = 0; part < PARTS; part++) {
-		const bt_field_class *class = places_class(k->base.class, part);
-
-		if (class == NULL)
-			continue;
-		k->plans[part] = plan_create(&config, class, "",
-		    part == PART_SPECIFIC
-			? places_class(k->base.class, PART_COMMON)
-			: NULL);
-		if (k->plans[part] == NULL)
-			return false;
-	}
+	if (!plans_create(k->plans, &config, k->base.class))
+		return false;
 	leave_out(k, &k->tid);
 	leave_out(k, &k->pid);
 	leave_out(k, &k->comm);
@@ -341,8 +331,7 @@ kind_begins(void *format, struct events_kind *base, struct text *out)
 static void
 kind_ends(struct events_kind *base)
 {
-	for (enum part part = 0; part < PARTS; part++)
-		plan_destroy(kind_of(base)->plans[part]);
+	plans_destroy(kind_of(base)->plans);
 }
 
 /* The thread that the event is of; false: not known. */

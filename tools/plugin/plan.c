@@ -286,6 +286,36 @@ plan_create(const struct plan_config *config, const bt_field_class *structure,
 	return p;
 }
 
+bool
+plans_create(struct plan *plans[PARTS], const struct plan_config *config,
+    const bt_event_class *class)
+{
+	static const char *const prefixes[] = { [PART_COMMON] = "ctx.",
+		[PART_SPECIFIC] = "ctx.",
+		[PART_PAYLOAD] = "fields." };
+
+	for (enum part part = 0; part < PARTS; part++) {
+		const bt_field_class *structure = places_class(class, part);
+		const bool has_taken = part == PART_SPECIFIC && !config->words;
+
+		if (structure == NULL)
+			continue;
+		plans[part] = plan_create(config, structure,
+		    config->flat ? prefixes[part] : "",
+		    has_taken ? places_class(class, PART_COMMON) : NULL);
+		if (plans[part] == NULL)
+			return false;
+	}
+	return true;
+}
+
+void
+plans_destroy(struct plan *plans[PARTS])
+{
+	for (enum part part = 0; part < PARTS; part++)
+		plan_destroy(plans[part]);
+}
+
 void
 plan_leave_out(struct plan *plan, uint64_t index)
 {

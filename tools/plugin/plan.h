@@ -11,6 +11,7 @@
 
 #include <babeltrace2/babeltrace.h>
 
+#include "tools/plugin/places.h"
 #include "tools/plugin/text.h"
 
 enum plan_kind {
@@ -70,6 +71,16 @@ struct plan *plan_create(const struct plan_config *config,
     const bt_field_class *structure, const char *prefix,
     const bt_field_class *taken);
 void plan_destroy(struct plan *plan);
+
+/*
+ * The plans of events of CLASS, NULL for a part that it does not have. Flat,
+ * names have "ctx." or "fields." before them. The specific context's names are
+ * distinct from the common one's, except among words. PLANS are zeroed; also
+ * on failure, which is want of memory, call plans_destroy().
+ */
+bool plans_create(struct plan *plans[PARTS], const struct plan_config *config,
+    const bt_event_class *class);
+void plans_destroy(struct plan *plans[PARTS]);
 
 /* Leaves out the member with INDEX of the structure, if there. */
 void plan_leave_out(struct plan *plan, uint64_t index);

@@ -17,9 +17,7 @@ struct event_kind {
 	struct events_kind base;
 	bool wanted;
 	struct text head; /* ,"name": up to the context */
-	struct plan *common;
-	struct plan *specific;
-	struct plan *payload;
+	struct plan *plans[PARTS];
 };
 
 struct records {
@@ -137,39 +135,17 @@ kind_head(struct event_kind *kind, bool flat)
 		text_puts(t, "\"ctx\":{");
 }
 
-/* The plan of CLASS, which may be NULL. */
-static bool
-make_plan(struct records *r, struct plan **out, const bt_field_class *class,
-    const char *prefix, const bt_field_class *taken)
-{
-	if (class == NULL)
-		return true;
-	*out = plan_create(
-	    r->config, class, r->config->flat ? prefix : "", taken);
-	return *out != NULL;
-}
-
 static bool
 kind_begins(void *format, struct events_kind *base, struct text *out)
 {
 	struct records *r = format;
 	struct event_kind *kind = kind_of(base);
-	const bt_field_class *common =
-	    bt_stream_class_borrow_event_common_context_field_class_const(
-		bt_event_class_borrow_stream_class_const(base->class));
 
 	(void)out;
 	kind->wanted = plan_match(r->config->names, events_kind_name(base));
 	kind_head(kind, r->config->flat);
 	return !kind->head.failed &&
-	       make_plan(r, &kind->common, common, "ctx.", NULL) &&
-	       make_plan(r, &kind->specific,
-		   bt_event_class_borrow_specific_context_field_class_const(
-		       base->class),
-		   "ctx.", common) &&
-	       make_plan(r, &kind->payload,
-		   bt_event_class_borrow_payload_field_class_const(base->class),
-		   "fields.", NULL);
+	       plans_create(kind->plans, r->config, base->class);
 }
 
 static void
@@ -178,9 +154,7 @@ kind_ends(struct events_kind *base)
 	struct event_kind *kind = kind_of(base);
 
 	text_free(&kind->head);
-	plan_destroy(kind->common);
-	plan_destroy(kind->specific);
-	plan_destroy(kind->payload);
+	plans_destroy(kind->plans);
 }
 
 /* "KEY":NS, */
@@ -215,29 +189,26 @@ print_time(const struct records *r, const struct stream *s,
 
 /* Members of one part; in a flat record a comma stands before each part. */
 static void
-print_part(
-    const struct plan *plan, const bt_field *field, bool comma, struct text *t)
+print_part(const struct event_kind *kind, const bt_event *event, enum part part,
+    bool comma, struct text *t)
 {
-	if (plan_is_empty(plan))
+	if (plan_is_empty(kind->plans[part]))
 		return;
 	if (comma)
 		text_byte(t, ',');
-	plan_print(plan, field, t);
+	plan_print(kind->plans[part], places_part(event, part), t);
 }
 
 static void
 print_fields(const struct event_kind *kind, const bt_event *event, bool flat,
     struct text *t)
 {
-	print_part(kind->common,
-	    bt_event_borrow_common_context_field_const(event), flat, t);
-	print_part(kind->specific,
-	    bt_event_borrow_specific_context_field_const(event),
-	    flat || !plan_is_empty(kind->common), t);
+	print_part(kind, event, PART_COMMON, flat, t);
+	print_part(kind, event, PART_SPECIFIC,
+	    flat || !plan_is_empty(kind->plans[PART_COMMON]), t);
 	if (!flat)
 		text_puts(t, "},\"fields\":{");
-	print_part(
-	    kind->payload, bt_event_borrow_payload_field_const(event), flat, t);
+	print_part(kind, event, PART_PAYLOAD, flat, t);
 	text_puts(t, flat ? "}\n" : "}}\n");
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/plugin/places.h"
 #include "tools/plugin/value.h"
 
 enum {
@@ -65,15 +66,12 @@ value_member(const bt_field *field, const char *name)
 const bt_field *
 value_find(const bt_event *event, const char *name)
 {
-	const bt_field *found;
+	static const enum part parts[] = { PART_PAYLOAD, PART_COMMON,
+		PART_SPECIFIC };
+	const bt_field *found = NULL;
 
-	found = value_member(bt_event_borrow_payload_field_const(event), name);
-	if (found == NULL)
-		found = value_member(
-		    bt_event_borrow_common_context_field_const(event), name);
-	if (found == NULL)
-		found = value_member(
-		    bt_event_borrow_specific_context_field_const(event), name);
+	for (int i = 0; i < PARTS && found == NULL; i++)
+		found = value_member(places_part(event, parts[i]), name);
 	return found;
 }
 
