@@ -56,16 +56,8 @@ take_parameter(const char *key, const bt_value *value, void *data)
 		want = take_number(value, &m->since);
 	else if (strcmp(key, "time-fd") == 0)
 		want = take_number(value, &m->fd);
-	if (want == NULL)
-		return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
-	if (want[0] != '\0')
-		SINK_FAIL(m->self, "parameter %s must be %s", key, want);
-	else
-		SINK_FAIL(m->self,
-		    "unknown parameter %s: there are names, where, since and "
-		    "time-fd",
-		    key);
-	return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_ERROR;
+	return params_answer(
+	    m->self, key, want, "are names, where, since and time-fd");
 }
 
 static bool

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/plugin/params.h"
+#include "tools/plugin/sink.h"
 
 static bool
 take_strings(const bt_value *value, const bt_value **out)
@@ -42,4 +43,17 @@ params_bool(const bt_value *value, bool *out)
 		return "yes or no";
 	*out = bt_value_bool_get(value);
 	return NULL;
+}
+
+bt_value_map_foreach_entry_const_func_status
+params_answer(bt_self_component *self, const char *key, const char *want,
+    const char *known)
+{
+	if (want == NULL)
+		return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+	if (want[0] != '\0')
+		SINK_FAIL(self, "parameter %s must be %s", key, want);
+	else
+		SINK_FAIL(self, "unknown parameter %s: there %s", key, known);
+	return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_ERROR;
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "tools/plugin/output.h"
+#include "tools/plugin/params.h"
 #include "tools/plugin/sink.h"
 
 enum {
@@ -74,14 +75,7 @@ take_parameter(const char *key, const bt_value *value, void *data)
 	} else if (format->parameter != NULL) {
 		want = format->parameter(sink->writer, key, value);
 	}
-	if (want == NULL)
-		return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
-	if (want[0] != '\0')
-		SINK_FAIL(sink->self, "parameter %s must be %s", key, want);
-	else
-		SINK_FAIL(sink->self, "unknown parameter %s: there %s", key,
-		    format->parameters);
-	return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_ERROR;
+	return params_answer(sink->self, key, want, format->parameters);
 }
 
 static void
