@@ -214,17 +214,22 @@ def several():
                   ["s16", "s32", "u64", "u32"], "of a host")
 
 
+def shows_a_session(daemon, it):
+    """From its begin to its end."""
+    live = Live(daemon)
+    attached(daemon, "app")
+    live.send("u8")
+    equal(names_of(it.records(1)), ["u8"], "event")
+    live.end()
+    equal(it.end(), [], "rest")
+
+
 def waits():
     """For a session that comes later."""
     with relay.Daemon() as daemon:
         with tailing(daemon, "app", "--wait") as it:
             it.wait_said("waiting for app")
-            live = Live(daemon)
-            attached(daemon, "app")
-            live.send("u8")
-            equal(names_of(it.records(1)), ["u8"], "event")
-            live.end()
-            equal(it.end(), [], "rest")
+            shows_a_session(daemon, it)
         out, err = run(url_of(daemon), "tail", "nosuch", status=1, **VARIABLES)
         equal((out, "nosuch: no such live session" in err), ("", True), err)
         run(url_of(daemon), "tail", "--all", status=1, **VARIABLES)
@@ -237,12 +242,7 @@ def waits_for_the_relay():
     try:
         it.wait_said("waiting for app")
         with relay.Daemon(f"--http=tcp://127.0.0.1:{port}") as daemon:
-            live = Live(daemon)
-            attached(daemon, "app")
-            live.send("u8")
-            equal(names_of(it.records(1)), ["u8"], "event")
-            live.end()
-            equal(it.end(), [], "rest")
+            shows_a_session(daemon, it)
     finally:
         it.kill()
 
