@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """What goes wrong: disks, relays, signals, inputs. One clear line, the right
 status, and what was written is readable."""
-import contextlib
 import fcntl
 import gzip
 import os
@@ -59,25 +58,8 @@ def ends(process, signal_number=signal.SIGTERM):
     return result
 
 
-@contextlib.contextmanager
-def small_disk(size):
-    """A file system of its own, for who may mount."""
-    with program.directory() as top:
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}",
-                               "none", top], stderr=subprocess.PIPE,
-                              check=False)
-        if done.returncode != 0:
-            print("SKIP a full disk: no mount:", done.stderr.decode().strip())
-            yield None
-            return
-        try:
-            yield top
-        finally:
-            subprocess.run(["umount", "-l", top], check=True)
-
-
 def full_disk():
-    with program.directory() as top, small_disk("1m") as disk:
+    with program.directory() as top, program.small_disk("1m") as disk:
         if disk is None:
             return
         path = file_of(top, 100000)
@@ -99,7 +81,7 @@ def full_disk():
 
 
 def full_disk_of_a_file():
-    with program.directory() as top, small_disk("3m") as disk:
+    with program.directory() as top, program.small_disk("3m") as disk:
         if disk is None:
             return
         for n in 30000, 9000:  # of the second, only the end does not fit

@@ -55,6 +55,23 @@ def directory():
         shutil.rmtree(path, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def small_disk(size):
+    """A file system of its own, for who may mount."""
+    with directory() as top:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}",
+                               "none", top], stderr=subprocess.PIPE,
+                              check=False)
+        if done.returncode != 0:
+            print("SKIP a full disk: no mount:", done.stderr.decode().strip())
+            yield None
+            return
+        try:
+            yield top
+        finally:
+            subprocess.run(["umount", "-l", top], check=True)
+
+
 class Result:
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err = status, out, err
