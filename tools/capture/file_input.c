@@ -23,6 +23,7 @@ struct file_input {
 	struct child child;
 	FILE *from; /* the process */
 	uint8_t bytes[RECORD_LEN_MAX];
+	char buffer[BUFFER_SIZE]; /* of FROM */
 };
 
 enum status
@@ -189,7 +190,7 @@ file_input_open(struct file_input **out, const struct source_config *config,
 	}
 	in->from = fdopen(in->child.output, "rb");
 	if (in->from != NULL) {
-		(void)setvbuf(in->from, NULL, _IOFBF, BUFFER_SIZE);
+		(void)setvbuf(in->from, in->buffer, _IOFBF, sizeof(in->buffer));
 		st = getc(in->from) == 0 ? OK : end(in, config->uri, why);
 	}
 	if (in->from == NULL)

@@ -24,6 +24,7 @@ struct pcap_input {
 	pcap_t *pcap;
 	FILE *file; /* PCAP closes it, once it is there */
 	uint16_t link_type;
+	char buffer[READ_BUFFER]; /* of FILE */
 };
 
 /* Read up to SIZE bytes of a pipe without removing them; waits for the first
@@ -191,7 +192,7 @@ open_stream(struct pcap_input *in, int take_fd)
 		close(take_fd);
 	if (in->file == NULL)
 		return E_NOMEM;
-	(void)setvbuf(in->file, NULL, _IOFBF, READ_BUFFER);
+	(void)setvbuf(in->file, in->buffer, _IOFBF, sizeof(in->buffer));
 	return OK;
 }
 

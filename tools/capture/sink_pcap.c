@@ -42,6 +42,7 @@ struct sink_pcap {
 	bool is_ng, is_micro, is_packet_buffered;
 	struct file_series series;
 	FILE *file;
+	char buffer[2 * FLUSH_BYTES]; /* of FILE */
 	pcap_t *pcap;
 	pcap_dumper_t *dumper; /* owns FILE */
 	uint16_t link_types[LINK_TYPES_MAX];
@@ -265,7 +266,7 @@ open_file(struct sink_pcap *f)
 		close(fd);
 		return E_NOMEM;
 	}
-	(void)setvbuf(f->file, NULL, _IOFBF, 2 * FLUSH_BYTES);
+	(void)setvbuf(f->file, f->buffer, _IOFBF, sizeof(f->buffer));
 	/* Standard output may be appended to a file. */
 	f->whole_end = fstat(fd, &s) == 0 ? s.st_size : 0;
 	if (f->is_ng) {
