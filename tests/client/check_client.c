@@ -421,6 +421,23 @@ TEST_ROWS(what_is_pending_can_be_asked_again_and_again, ARRAY_LEN(rows))
 	end(&s);
 }
 
+TEST_ROWS(a_stream_that_ends_early_is_closed_after_its_packets, 2)
+{
+	struct session s;
+
+	begin(&s, 3, rows[_i].is_watched);
+	add_streams(&s);
+	give_packets(&s);
+	for (unsigned i = 0; i < 2; i++) /* the second one does nothing */
+		while (again(&s, client_close_stream(s.client, 1)))
+			;
+	while (again(&s, client_finish(s.client)))
+		;
+	ck_assert_str_eq(s.relay.story, "vscaSmix(pq)(pq)(pq)xC");
+	ck_assert_uint_eq(s.relay.closed, 4);
+	end(&s);
+}
+
 TEST_ROWS(a_relay_that_goes_is_a_failure, 2)
 {
 	struct session s;

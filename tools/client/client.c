@@ -385,6 +385,27 @@ client_beacon(
 }
 
 enum status
+client_close_stream(struct client *c, unsigned number)
+{
+	struct client_stream *s = &c->streams[number];
+	enum status st = c->failed;
+
+	assert(number < c->n_streams);
+	/* The relay takes no index of the stream after it. */
+	while (st == OK &&
+	       (!s->has_handle || !may_ask(c) ||
+		   c->outbox.put > c->outbox.taken || !client_udp_is_idle(c)))
+		st = client_wait(c);
+	if (st != OK || s->is_closed)
+		return st;
+	relay_request_stream_seq(
+	    dialog_ask(&c->dialog, RELAY_CMD_close_stream, 0),
+	    RELAY_CMD_close_stream, s->handle, s->next_seq - 1);
+	s->is_closed = true;
+	return OK;
+}
+
+enum status
 client_flush(struct client *c)
 {
 	enum status st = c->failed;
@@ -417,13 +438,18 @@ client_pending(struct client *c, bool *is_pending)
 	const struct client_stream *s;
 
 	for (; r->next <= end; r->next++) {
+		s = r->next == 0 || r->next == end ? NULL
+						   : &c->streams[r->next - 1];
+		/* END_DATA_PENDING answers for closed ones. */
+		if (s != NULL && s->is_closed)
+			continue;
 		if (c->failed != OK || !may_ask(c))
 			return c->failed != OK ? c->failed : E_BUSY;
 		if (r->next == 0)
 			ask_id(c, RELAY_CMD_begin_data_pending, c->session_id);
 		else if (r->next == end)
 			ask_id(c, RELAY_CMD_end_data_pending, c->session_id);
-		else if ((s = &c->streams[r->next - 1])->is_metadata)
+		else if (s->is_metadata)
 			ask_id(c, RELAY_CMD_quiescent_control, s->handle);
 		else
 			ask_seq(c, RELAY_CMD_data_pending, s);
@@ -487,7 +513,7 @@ close_streams(struct client *c)
 	for (; *i < 2 * n; ++*i) {
 		const struct client_stream *s = &c->streams[*i % n];
 
-		if (s->is_metadata != (*i < n))
+		if (s->is_metadata != (*i < n) || s->is_closed)
 			continue;
 		if (!may_ask(c))
 			return E_BUSY;

@@ -187,6 +187,8 @@ enum status client_packet(struct client *c, unsigned number,
  * (streaming 4.3). CTF_STREAM is the id of its stream class. */
 enum status client_beacon(struct client *c, unsigned number, uint64_t timestamp,
     uint64_t ctf_stream) MUST_CHECK;
+/* The stream ends before the session: nothing more is added to it. */
+enum status client_close_stream(struct client *c, unsigned number) MUST_CHECK;
 /* Is everything that was added sent and answered? */
 bool client_is_idle(const struct client *c);
 /* Wait until it is. */

@@ -33,6 +33,7 @@ struct client_stream {
 	uint64_t next_seq; /* packets added so far */
 	bool has_handle;
 	bool is_metadata;
+	bool is_closed;	  /* CLOSE_STREAM was sent */
 	struct held held; /* with resending only */
 	uint64_t lost;	  /* lost packets that the relay has reported */
 	struct client_answered answered;
