@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/heap.h"
-#include "tools/client/client.h"
 #include "tools/send/follow_state.h"
 #include "tools/send/followed.h"
 #include "tools/send/sender.h"
@@ -18,7 +17,7 @@ struct follow {
 	const struct send_options *options;
 	struct report *report;
 	volatile sig_atomic_t *stop;
-	struct client *client;
+	struct send_output *out; /* NULL: not open yet */
 	struct followed all;
 	uint64_t scan_ns, state_ns, beacon_ns; /* when each is due next */
 	uint64_t moved_ns; /* when something was last sent, or found */
@@ -26,19 +25,25 @@ struct follow {
 	bool is_ending;
 };
 
-/* Of struct client_watch. */
+/* Of struct send_output_config. */
 static bool
 goes_on(void *arg)
 {
 	struct follow *f = arg;
+	struct send_stats s = { 0 };
 
-	if (report_is_due(f->report))
+	if (report_is_due(f->report)) {
+		if (f->out != NULL)
+			f->out->ops->stats(f->out, &s);
 		report_progress(f->report,
-		    &(struct progress_now){ .phase = PROGRESS_FOLLOWING,
+		    &(struct progress_now){ .phase = f->out == NULL
+							 ? PROGRESS_CONNECTING
+							 : PROGRESS_FOLLOWING,
 			.ns = clock_now_ns(),
-			.bytes = client_bytes_out(f->client),
-			.packets = client_stats(f->client)->packets,
+			.bytes = s.bytes_out,
+			.packets = s.sent.packets,
 			.left_ns = UINT64_MAX });
+	}
 	return f->is_ending || !*f->stop;
 }
 
@@ -48,20 +53,21 @@ announce(struct follow *f)
 {
 	struct followed_trace *t;
 	struct followed_stream *s;
+	send_position position;
 	enum status st = OK;
 
 	list_each (t, &f->all.traces, struct followed_trace, node) {
 		if (st != OK || list_empty(&t->streams))
 			continue;
 		if (!t->is_announced)
-			st = client_add_stream(
-			    f->client, t->path, "metadata", &t->number);
+			st = f->out->ops->add_stream(
+			    f->out, t->path, "metadata", &t->number, &position);
 		t->is_announced |= st == OK;
 		list_each (s, &t->streams, struct followed_stream, node) {
 			if (st != OK || s->is_announced)
 				continue;
-			st = client_add_stream(
-			    f->client, t->path, s->name, &s->number);
+			st = f->out->ops->add_stream(
+			    f->out, t->path, s->name, &s->number, &position);
 			s->is_announced = st == OK;
 		}
 	}
@@ -79,7 +85,7 @@ send_metadata(struct follow *f)
 
 		if (st != OK || !t->is_announced || n == t->sent)
 			continue;
-		st = client_metadata(f->client, t->number,
+		st = f->out->ops->metadata(f->out, t->number,
 		    buf_data(&t->text) + t->sent, n - t->sent);
 		t->sent = n;
 		f->moved_ns = clock_now_ns();
@@ -118,7 +124,7 @@ look_for_new(struct follow *f)
 	if (st != OK || !may_be_shown(f))
 		return st;
 	f->all.n_shown = f->all.n_streams;
-	return client_streams_sent(f->client);
+	return f->out->ops->streams_sent(f->out);
 }
 
 /* Send one packet of S. */
@@ -143,7 +149,10 @@ send_one(struct follow *f, struct followed_stream *s, struct grown *g)
 	s->next_seq = packet.index.packet_seq_num + 1;
 	s->has_seq = true;
 	f->moved_ns = clock_now_ns();
-	return client_packet(f->client, s->number, &packet);
+	st = f->out->ops->packet(f->out, s->number, &packet);
+	if (st != OK)
+		client_packet_done(&packet);
+	return st;
 }
 
 static enum status
@@ -204,8 +213,8 @@ send_beacons(struct follow *f)
 			    !s->is_busy && s->gap_scan == 0 &&
 			    cycles > s->floor) {
 				s->floor = cycles;
-				st = client_beacon(f->client, s->number, cycles,
-				    s->ctf_stream);
+				st = f->out->ops->beacon(
+				    f->out, s->number, cycles, s->ctf_stream);
 			}
 			s->is_busy = false;
 		}
@@ -218,7 +227,7 @@ static enum status
 save_state(struct follow *f)
 {
 	const uint64_t now = clock_now_ns();
-	bool is_pending;
+	bool is_all;
 	enum status st;
 
 	if (f->options->state == NULL || (!f->is_asking && now < f->state_ns))
@@ -226,12 +235,12 @@ save_state(struct follow *f)
 	if (!f->is_asking)
 		followed_mark(&f->all);
 	f->is_asking = true;
-	st = client_pending(f->client, &is_pending);
+	st = f->out->ops->stored(f->out, &is_all);
 	if (st != OK)
 		return st == E_BUSY ? OK : st;
 	f->is_asking = false;
 	f->state_ns = now + FOLLOW_STATE_MS * NS_PER_MS;
-	if (is_pending)
+	if (!is_all)
 		return OK;
 	st = follow_state_write(&f->all, f->options->state);
 	if (st != OK)
@@ -281,7 +290,7 @@ step(struct follow *f)
 		st = send_beacons(f);
 	if (st == OK)
 		st = save_state(f);
-	return st == OK ? client_work(f->client, FOLLOW_LOOK_MS) : st;
+	return st == OK ? f->out->ops->work(f->out, FOLLOW_LOOK_MS) : st;
 }
 
 /* What is there is sent; then the session is closed. */
@@ -294,7 +303,7 @@ end(struct follow *f)
 	st = catch_up(f);
 	followed_mark(&f->all);
 	if (st == OK)
-		st = client_finish(f->client);
+		st = f->out->ops->finish(f->out);
 	if (st == OK && f->options->state != NULL)
 		st = follow_state_write(&f->all, f->options->state);
 	return st;
@@ -303,7 +312,7 @@ end(struct follow *f)
 static enum status
 run(struct follow *f)
 {
-	enum status st = client_open(f->client);
+	enum status st = OK;
 
 	f->moved_ns = clock_now_ns();
 	while (st == OK && !*f->stop && !has_ended(f))
@@ -315,40 +324,53 @@ run(struct follow *f)
 	report_progress_end(f->report);
 	if (f->all.error[0] != '\0')
 		report_error(f->report, "%s", f->all.error);
-	if (client_error(f->client)[0] != '\0')
-		report_error(f->report, "%s", client_error(f->client));
+	if (f->out->ops->error(f->out)[0] != '\0')
+		report_error(f->report, "%s", f->out->ops->error(f->out));
+	report_session(f->report, f->out, &(struct traces){ 0 });
+	f->out->ops->destroy(f->out);
 	return st;
 }
 
-enum status
-follow_run(
-    const struct send_options *o, struct report *r, volatile sig_atomic_t *stop)
+static enum status
+open_followed(struct follow *f, char name[TRACES_NAME_MAX])
 {
-	struct follow f = { .options = o, .report = r, .stop = stop };
-	const struct client_watch watch = { .goes_on = goes_on, .arg = &f };
-	char name[TRACES_NAME_MAX] = "";
-	const struct client_config config = sender_config(o, name, &watch);
-	enum status st = followed_open(&f.all, o->directories[0]);
+	const struct send_options *o = f->options;
+	struct report *r = f->report;
+	enum status st = followed_open(&f->all, o->directories[0]);
 
 	if (st != OK)
 		report_error(r, "%s: %s", o->directories[0], strerror(errno));
 	if (st == OK && !traces_name(o->directories[0], name))
 		st = E_IO;
 	if (st == OK && o->state != NULL)
-		st = follow_state_read(&f.all, o->state);
-	if (st != OK && f.all.error[0] != '\0')
-		report_error(r, "%s", f.all.error);
-	if (st == OK && client_create(&f.client, &config) != OK) {
-		report_error(r, "%s", status_text(E_NOMEM));
-		st = E_NOMEM;
-	}
+		st = follow_state_read(&f->all, o->state);
+	if (st != OK && f->all.error[0] != '\0')
+		report_error(r, "%s", f->all.error);
+	return st;
+}
+
+enum status
+follow_run(const struct send_options *o, struct send_sink *sink,
+    struct report *r, volatile sig_atomic_t *stop)
+{
+	struct follow f = { .options = o, .report = r, .stop = stop };
+	char name[TRACES_NAME_MAX] = "", why[SEND_ERROR_MAX];
+	const struct send_output_config config = {
+		.session = sender_session(o, name),
+		.goes_on = goes_on,
+		.arg = &f,
+	};
+	enum status st = open_followed(&f, name);
+
 	if (st == OK) {
-		st = run(&f);
-		report_session(r, f.client, &(struct traces){ 0 });
+		st = sink->ops->open(sink, &config, &f.out, why);
+		if (st != OK && why[0] != '\0')
+			report_error(r, "%s", why);
 	}
+	if (st == OK)
+		st = run(&f);
 	r->streams = f.all.n_streams;
 	r->missing = f.all.missing;
-	client_destroy(f.client);
 	followed_close(&f.all);
 	return st;
 }

@@ -13,6 +13,7 @@
 #include "common/status.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
+#include "tools/send/sink.h"
 
 /* How often index files are looked at, and directories for new ones. */
 #define FOLLOW_LOOK_MS 50
@@ -26,7 +27,7 @@
 /* Send it, until nobody records any more. When *STOP becomes true, what is
  * there is sent, and the session closed: E_STOPPED. Other failures are in R,
  * and were printed on stderr. */
-enum status follow_run(const struct send_options *o, struct report *r,
-    volatile sig_atomic_t *stop) MUST_CHECK;
+enum status follow_run(const struct send_options *o, struct send_sink *sink,
+    struct report *r, volatile sig_atomic_t *stop) MUST_CHECK;
 
 #endif

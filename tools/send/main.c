@@ -9,6 +9,7 @@
 #include "tools/send/options.h"
 #include "tools/send/report.h"
 #include "tools/send/sender.h"
+#include "tools/send/sink.h"
 #include "tools/send/trace.h"
 
 #define EXIT_USAGE 2
@@ -84,13 +85,14 @@ read_traces(const struct send_options *o, struct traces *t, struct report *r)
 }
 
 static enum status
-send_all(const struct send_options *o, struct traces *t, struct report *r)
+send_all(const struct send_options *o, struct send_sink *sink, struct traces *t,
+    struct report *r)
 {
 	enum status st = OK;
 
 	for (uint64_t n = 0; st == OK && (o->loop == 0 || n < o->loop); n++) {
 		progress_begin(&r->progress, n + 1);
-		st = stop ? E_STOPPED : sender_run(o, t, r, &stop);
+		st = stop ? E_STOPPED : sender_run(o, sink, t, r, &stop);
 	}
 	return st;
 }
@@ -102,8 +104,10 @@ main(int argc, char **argv)
 	struct traces t = { 0 };
 	struct report r = { .is_terminal = isatty(STDERR_FILENO),
 		.begin_ns = clock_now_ns() };
+	struct send_sink *sink;
+	char why[SEND_ERROR_MAX];
 	enum status st;
-	bool is_read;
+	bool is_read = false;
 
 	if (send_options_parse(&o, argc, argv) != OK)
 		return EXIT_USAGE;
@@ -114,15 +118,23 @@ main(int argc, char **argv)
 	r.progress.host = o.url.host;
 	r.progress.sessions = o.loop;
 	catch_signals();
-	st = o.follow ? OK : read_traces(&o, &t, &r);
-	is_read = st == OK;
-	if (o.follow)
-		st = follow_run(&o, &r, &stop);
-	else if (is_read)
-		st = send_all(&o, &t, &r);
+	st = send_sink_open(&sink, &o, why);
+	if (st != OK) {
+		report_error(&r, "%s", why);
+		return 1;
+	}
+	if (o.follow) {
+		st = follow_run(&o, sink, &r, &stop);
+	} else {
+		st = read_traces(&o, &t, &r);
+		is_read = st == OK;
+	}
+	if (is_read)
+		st = send_all(&o, sink, &t, &r);
+	sink->ops->destroy(sink);
 	if (st == E_STOPPED)
 		r.signal = (int)stop;
-	report_summary(&r, is_read ? &t : NULL, o.directories[o.n_directories]);
+	report_summary(&r, is_read ? &t : NULL, o.to);
 	traces_free(&t);
 	if (st == E_STOPPED) /* as a shell reports a signal */
 		return 128 + (int)stop;

@@ -87,8 +87,9 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 		    &table, "a TRACE-DIR and a URL are required; see --help");
 	o->directories = operands;
 	o->n_directories = (unsigned)n - 1;
-	if (url_parse(&o->url, operands[n - 1], &why) != OK)
-		return option_refuse(&table, "%s: %s", operands[n - 1], why);
+	o->to = operands[n - 1];
+	if (url_parse(&o->url, o->to, &why) != OK)
+		return option_refuse(&table, "%s: %s", o->to, why);
 	return OK;
 }
 

@@ -15,7 +15,8 @@ struct send_options {
 	bool is_done; /* --help or --version was printed: exit with 0 */
 	char **directories;
 	unsigned n_directories;
-	struct url url;
+	const char *to;			/* the address of the sink */
+	struct url url;			/* TO, if the sink is a relay */
 	const char *session, *hostname; /* NULL: default */
 	bool live;
 	uint32_t live_timer_us; /* 0: not live */

@@ -186,36 +186,30 @@ report_error(struct report *r, const char *fmt, ...)
 }
 
 void
-report_session(struct report *r, const struct client *c, struct traces *t)
+report_session(struct report *r, const struct send_output *o, struct traces *t)
 {
-	const struct client_stats *s = client_stats(c);
+	struct send_stats s;
 
-	if (client_is_open(c)) {
-		r->sessions++;
-		snprintf(r->path, sizeof(r->path), "%s", client_path(c));
-	}
-	r->sum.packets += s->packets;
-	r->sum.bytes += s->bytes;
-	r->sum.indexes += s->indexes;
-	r->sum.beacons += s->beacons;
-	r->sum.datagrams += s->datagrams;
-	r->sum.resent += s->resent;
-	r->sum.lost += s->lost;
+	o->ops->stats(o, &s);
+	r->sessions++;
+	snprintf(r->path, sizeof(r->path), "%s", o->ops->path(o));
+	r->sum.packets += s.sent.packets;
+	r->sum.bytes += s.sent.bytes;
+	r->sum.indexes += s.sent.indexes;
+	r->sum.beacons += s.sent.beacons;
+	r->sum.datagrams += s.sent.datagrams;
+	r->sum.resent += s.sent.resent;
+	r->sum.lost += s.sent.lost;
+	r->channel.dropped += s.channel.dropped;
+	r->channel.duplicated += s.channel.duplicated;
+	r->channel.corrupted += s.channel.corrupted;
+	r->channel.reordered += s.channel.reordered;
 	for (unsigned i = 0; i < t->n; i++)
 		for (unsigned k = 0; k < t->traces[i]->n_streams; k++) {
 			struct trace_stream *one = &t->traces[i]->streams[k];
 
-			one->sent = client_answered(c, one->number);
+			one->sent = o->ops->answered(o, one->number);
 		}
-}
-
-void
-report_channel(struct report *r, const struct badnet_stats *s)
-{
-	r->channel.dropped += s->dropped;
-	r->channel.duplicated += s->duplicated;
-	r->channel.corrupted += s->corrupted;
-	r->channel.reordered += s->reordered;
 }
 
 /* Packets that the relay has not confirmed, of one stream or of all. */

@@ -10,6 +10,7 @@
 #include "common/compiler.h"
 #include "tools/client/client.h"
 #include "tools/send/badnet.h"
+#include "tools/send/sink.h"
 #include "tools/send/trace.h"
 
 /* The line that shows how far a session is. */
@@ -75,10 +76,10 @@ void report_progress(struct report *r, const struct progress_now *now);
 void report_progress_end(struct report *r);
 /* Print a line to stderr; the first one is also the error of the summary. */
 void report_error(struct report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* A session ended, in order or with a failure; what the relay answered for is
- * noted with the streams of T. */
-void report_session(struct report *r, const struct client *c, struct traces *t);
-void report_channel(struct report *r, const struct badnet_stats *s);
+/* A session was opened and ended, in order or with a failure; what the sink
+ * answered for is noted with the streams of T. */
+void report_session(
+    struct report *r, const struct send_output *o, struct traces *t);
 /* Print the summary to stdout. T: all traces; NULL: they could not be read. */
 void report_summary(
     const struct report *r, const struct traces *t, const char *url);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "tools/client/client.h"
 #include "tools/send/schedule.h"
 
 /* How long a session may take to end in order after a signal. A relay that does
@@ -18,12 +17,9 @@ struct sender {
 	struct traces *traces;
 	struct report *report;
 	volatile sig_atomic_t *stop;
-	struct client *client;
-	struct client_watch watch;
+	struct send_output *out; /* NULL: not open yet */
 	struct schedule schedule;
-	struct badnet badnet;
-	struct client_channel channel; /* leads to badnet */
-	uint64_t begin_ns;	       /* when sending began, our clock */
+	uint64_t begin_ns;  /* when sending began, our clock */
 	uint64_t sent_ns;   /* end of the last packet, the trace's clock */
 	uint64_t beacon_ns; /* when the next beacons are due, our clock */
 	enum progress_phase phase;
@@ -52,18 +48,20 @@ static void
 show(struct sender *s)
 {
 	const uint64_t now = clock_now_ns();
+	struct send_stats stats = { 0 };
 
 	if (!report_is_due(s->report))
 		return;
-	report_progress(
-	    s->report, &(struct progress_now){ .phase = s->phase,
-			   .ns = now,
-			   .bytes = client_bytes_out(s->client),
-			   .packets = client_stats(s->client)->packets,
-			   .left_ns = left_ns(s, now) });
+	if (s->out != NULL)
+		s->out->ops->stats(s->out, &stats);
+	report_progress(s->report, &(struct progress_now){ .phase = s->phase,
+				       .ns = now,
+				       .bytes = stats.bytes_out,
+				       .packets = stats.sent.packets,
+				       .left_ns = left_ns(s, now) });
 }
 
-/* Of struct client_watch. */
+/* Of struct send_output_config. */
 static bool
 goes_on(void *arg)
 {
@@ -76,14 +74,16 @@ goes_on(void *arg)
 static enum status
 add_streams(struct sender *s, struct disk_trace *t)
 {
+	struct send_output *out = s->out;
+	send_position position;
 	enum status st = OK;
 
 	for (unsigned i = 0; i < t->n_streams && st == OK; i++)
-		st = client_add_stream(s->client, t->path, t->streams[i].name,
-		    &t->streams[i].number);
+		st = out->ops->add_stream(out, t->path, t->streams[i].name,
+		    &t->streams[i].number, &position);
 	if (st == OK)
-		st = client_add_stream(
-		    s->client, t->path, "metadata", &t->metadata_number);
+		st = out->ops->add_stream(
+		    out, t->path, "metadata", &t->metadata_number, &position);
 	return st;
 }
 
@@ -99,10 +99,10 @@ announce(struct sender *s)
 	for (unsigned i = 0; i < s->traces->n && st == OK; i++) {
 		const struct disk_trace *t = s->traces->traces[i];
 
-		st = client_metadata(s->client, t->metadata_number,
+		st = s->out->ops->metadata(s->out, t->metadata_number,
 		    t->metadata.p, (size_t)t->metadata.n);
 	}
-	return st == OK ? client_streams_sent(s->client) : st;
+	return st == OK ? s->out->ops->streams_sent(s->out) : st;
 }
 
 /* The current time of the trace's clock. */
@@ -127,7 +127,7 @@ send_beacons(struct sender *s)
 	for (unsigned i = 0; i < s->schedule.n && st == OK; i++)
 		if (schedule_beacon(
 			&s->schedule, i, trace_now_ns(s), &cycles, &ctf_stream))
-			st = client_beacon(s->client,
+			st = s->out->ops->beacon(s->out,
 			    s->schedule.streams[i].stream->number, cycles,
 			    ctf_stream);
 	return st;
@@ -148,7 +148,7 @@ wait_until(struct sender *s, uint64_t until_ns)
 			ms = CLIENT_TICK_MS;
 		if (s->options->live_timer_us != 0 && timer_ms < (unsigned)ms)
 			ms = (int)timer_ms;
-		st = client_work(s->client, ms);
+		st = s->out->ops->work(s->out, ms);
 		if (st == OK)
 			st = send_beacons(s);
 	}
@@ -186,7 +186,7 @@ send_packet(struct sender *s)
 		return st;
 	}
 	s->sent_ns = due;
-	return client_packet(s->client, from->number, &packet);
+	return s->out->ops->packet(s->out, from->number, &packet);
 }
 
 static enum status
@@ -202,7 +202,7 @@ send_packets(struct sender *s)
 		if (st == OK)
 			st = send_beacons(s);
 	}
-	return st == OK ? client_flush(s->client) : st;
+	return st == OK ? s->out->ops->flush(s->out) : st;
 }
 
 /* A signal arrived: close the session without the packets that are left, if the
@@ -210,12 +210,10 @@ send_packets(struct sender *s)
 static void
 end_early(struct sender *s)
 {
-	if (!client_is_open(s->client))
-		return;
-	client_cut(s->client);
+	s->out->ops->cut(s->out);
 	s->phase = PROGRESS_ENDING;
 	s->stop_ns = clock_now_ns() + STOP_NS;
-	if (client_finish(s->client) == E_STOPPED)
+	if (s->out->ops->finish(s->out) == E_STOPPED)
 		report_error(s->report,
 		    "the relay does not answer: the session was not closed");
 }
@@ -223,10 +221,8 @@ end_early(struct sender *s)
 static enum status
 run(struct sender *s)
 {
-	enum status st = client_open(s->client);
+	enum status st = announce(s);
 
-	if (st == OK)
-		st = announce(s);
 	if (st == OK)
 		st = send_packets(s);
 	if (st == OK) {
@@ -238,65 +234,54 @@ run(struct sender *s)
 	}
 	if (st == OK) {
 		s->phase = PROGRESS_FINISHING;
-		st = client_finish(s->client);
+		st = s->out->ops->finish(s->out);
 	}
 	if (st == E_STOPPED)
 		end_early(s);
 	report_progress_end(s->report);
-	if (client_error(s->client)[0] != '\0')
-		report_error(s->report, "%s", client_error(s->client));
-	report_session(s->report, s->client, s->traces);
+	if (s->out->ops->error(s->out)[0] != '\0')
+		report_error(s->report, "%s", s->out->ops->error(s->out));
+	report_session(s->report, s->out, s->traces);
+	s->out->ops->destroy(s->out);
 	return st;
 }
 
-struct client_config
-sender_config(const struct send_options *o, const char *name,
-    const struct client_watch *watch)
+struct send_session
+sender_session(const struct send_options *o, const char *name)
 {
 	static char host[HOST_NAME_MAX + 1] = "localhost";
 
 	(void)gethostname(host, sizeof(host) - 1);
-	return (struct client_config){
-		.url = o->url,
-		.waits = true,
-		.session_name = o->session != NULL ? o->session : name,
+	return (struct send_session){
+		.name = o->session != NULL ? o->session : name,
 		.hostname = o->hostname != NULL ? o->hostname : host,
 		.live_timer_us = o->live_timer_us,
-		.outstanding = o->outstanding,
-		.rate = o->rate,
-		.udp = o->udp,
-		.resend = o->resend,
-		.fragment_size = o->fragment,
-		.gap_timeout_us = o->gap_timeout_us,
-		.watch = watch,
 	};
 }
 
 enum status
-sender_run(const struct send_options *o, struct traces *t, struct report *r,
-    volatile sig_atomic_t *stop)
+sender_run(const struct send_options *o, struct send_sink *sink,
+    struct traces *t, struct report *r, volatile sig_atomic_t *stop)
 {
 	struct sender s = {
 		.options = o, .traces = t, .report = r, .stop = stop
 	};
-	struct client_config config = sender_config(o, t->name, &s.watch);
-	enum status st;
+	const struct send_output_config config = {
+		.session = sender_session(o, t->name),
+		.goes_on = goes_on,
+		.arg = &s,
+	};
+	char why[SEND_ERROR_MAX];
+	enum status st = schedule_init(&s.schedule, t);
 
-	s.watch = (struct client_watch){ .goes_on = goes_on, .arg = &s };
-	badnet_init(&s.badnet, &o->badnet);
-	s.channel = badnet_channel(&s.badnet);
-	if (badnet_is_bad(&o->badnet))
-		config.channel = &s.channel;
-	st = schedule_init(&s.schedule, t);
-	if (st == OK)
-		st = client_create(&s.client, &config);
 	if (st != OK)
-		report_error(r, "%s", status_text(st));
+		(void)snprintf(why, sizeof(why), "%s", status_text(st));
 	else
+		st = sink->ops->open(sink, &config, &s.out, why);
+	if (st == OK)
 		st = run(&s);
-	client_destroy(s.client);
-	report_channel(r, &s.badnet.stats);
-	badnet_free(&s.badnet);
+	else if (why[0] != '\0')
+		report_error(r, "%s", why);
 	schedule_free(&s.schedule);
 	return st;
 }

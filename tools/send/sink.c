@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/send/sink.h"
+
+#include <string.h>
+
+#include "tools/send/options.h"
+
+/* The sinks, by how their addresses begin. */
+static const struct {
+	const char *prefix;
+	send_sink_create *create;
+} sinks[] = {
+	{ "", to_relay_create },
+};
+
+enum status
+send_sink_open(struct send_sink **out, const struct send_options *options,
+    char why[SEND_ERROR_MAX])
+{
+	size_t i = 0;
+
+	while (
+	    strncmp(options->to, sinks[i].prefix, strlen(sinks[i].prefix)) != 0)
+		i++;
+	return sinks[i].create(out, options, why);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where tracepulse-send writes sessions. A sink is one for the whole process;
+ * it opens outputs, on any thread. An output is one session, used by one
+ * thread at a time.
+ *
+ * A source calls, for each session:
+ *
+ *	sink->ops->open
+ *	add_stream for each stream, metadata, streams_sent,
+ *	packet, beacon, lost, metadata as they come; more streams likewise,
+ *	close_stream for each stream that ends,
+ *	finish when the session has ended, destroy
+ *
+ * An output that is destroyed without finish() was interrupted: the session may
+ * be opened again later, and continues where the sink says.
+ *
+ * The functions of an output wait until they can take what they are given.
+ * While they wait they ask config->goes_on(); if it returns false they return
+ * E_STOPPED. That is not a failure: nothing was taken, and the caller may
+ * continue. Other failures are final for this output: every later call returns
+ * them, and error() describes them.
+ */
+#ifndef TOOLS_SEND_SINK_H
+#define TOOLS_SEND_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/compiler.h"
+#include "common/status.h"
+#include "proto/relay.h"
+#include "tools/client/client.h"
+#include "tools/client/packet.h"
+#include "tools/send/badnet.h"
+
+struct send_options;
+
+/* A session as its source knows it. Strings are borrowed until the output is
+ * destroyed. */
+struct send_session {
+	const char *hostname, *name;
+	bool name_has_time;	/* the name ends with the creation time */
+	uint64_t creation_time; /* s since the epoch; 0: not known */
+	uint32_t live_timer_us; /* 0: not live */
+	/* The same whenever this session is read, by any process; another
+	 * session has another. All zeros: a session that is sent once, and
+	 * never continued. */
+	struct relay_uuid identity;
+};
+
+struct send_output_config {
+	struct send_session session;
+	/* May a function that waits continue to wait? Called on the thread of
+	 * the output, at least every CLIENT_TICK_MS. */
+	bool (*goes_on)(void *arg);
+	void *arg;
+};
+
+/* What an output has done so far. */
+struct send_stats {
+	struct client_stats sent;
+	uint64_t bytes_out;	     /* with a part of the current packet */
+	struct badnet_stats channel; /* with --drop and its like */
+};
+
+/* The sink has what precedes this place in a stream. For packets: the
+ * packet_seq_num that it needs next; for metadata: the bytes that it has. 0: it
+ * has nothing. */
+typedef uint64_t send_position;
+
+struct send_output {
+	const struct send_output_ops *ops;
+};
+
+struct send_output_ops {
+	/* Add a stream of the trace in the folder PATH of the session; see
+	 * client_add_stream(). *POSITION is where the sink continues. */
+	enum status (*add_stream)(struct send_output *o, const char *path,
+	    const char *channel, unsigned *number, send_position *position);
+	/* Readers of the sink may see the streams that were added so far. */
+	enum status (*streams_sent)(struct send_output *o);
+	/* DATA is copied. It has whole packets of metadata, or text, and
+	 * follows what was given before. */
+	enum status (*metadata)(struct send_output *o, unsigned number,
+	    const void *data, size_t size);
+	/* Take a packet. Its bytes are borrowed until packet->done is called,
+	 * which may be before this function returns. If this function does not
+	 * return OK, the packet is still the caller's. index.stream and
+	 * index.net_seq are not set. */
+	enum status (*packet)(struct send_output *o, unsigned number,
+	    const struct client_packet *packet);
+	/* No later event of this stream is before TIMESTAMP, in cycles
+	 * (streaming 4.3). */
+	enum status (*beacon)(struct send_output *o, unsigned number,
+	    uint64_t timestamp, uint64_t ctf_stream);
+	/* N packets of the stream were gone before they could be read. NULL:
+	 * the sink does not record that. */
+	enum status (*lost)(struct send_output *o, unsigned number, uint64_t n);
+	/* The stream has ended: nothing more comes for it. */
+	enum status (*close_stream)(struct send_output *o, unsigned number);
+	/* Do what is possible; wait at most TIMEOUT_MS for something to do. */
+	enum status (*work)(struct send_output *o, int timeout_ms);
+	/* Is everything that was taken so far on the disk of the sink? E_BUSY:
+	 * not known yet, call again after work(). Never waits. */
+	enum status (*stored)(struct send_output *o, bool *is_all);
+	/* Wait until everything that was taken is sent and answered. */
+	enum status (*flush)(struct send_output *o);
+	/* End early: drop the packets that were taken and have not left;
+	 * finish() may follow. */
+	void (*cut)(struct send_output *o);
+	/* The session has ended: wait until everything is on the disk of the
+	 * sink, and close it. After the first call nothing more may be added.
+	 */
+	enum status (*finish)(struct send_output *o);
+	/* What went wrong, one line without a newline; "" if nothing did. */
+	const char *(*error)(const struct send_output *o);
+	/* Where the sink puts the session, for people. */
+	const char *(*path)(const struct send_output *o);
+	void (*stats)(const struct send_output *o, struct send_stats *out);
+	/* Packets of a stream that the sink has confirmed, and their bytes. */
+	struct client_answered (*answered)(
+	    const struct send_output *o, unsigned number);
+	void (*destroy)(struct send_output *o);
+};
+
+struct send_sink {
+	const struct send_sink_ops *ops;
+};
+
+#define SEND_ERROR_MAX 512
+
+struct send_sink_ops {
+	/* Open a session. CONFIG is copied. Waits, like the functions above;
+	 * not OK: WHY is one line, or "" for E_STOPPED. */
+	enum status (*open)(struct send_sink *sink,
+	    const struct send_output_config *config, struct send_output **out,
+	    char why[SEND_ERROR_MAX]);
+	/* All its outputs were destroyed. */
+	void (*destroy)(struct send_sink *sink);
+};
+
+/*
+ * The sinks. A new one is a file with these operations and a function that
+ * makes it, and a row of the table in sink.c. OPTIONS are borrowed. Not OK:
+ * WHY is one line.
+ */
+typedef enum status send_sink_create(struct send_sink **out,
+    const struct send_options *options, char why[SEND_ERROR_MAX]) MUST_CHECK;
+send_sink_create to_relay_create;
+
+/* The sink of options->to. */
+send_sink_create send_sink_open;
+
+#endif
