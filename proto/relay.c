@@ -502,9 +502,8 @@ relay_request_metadata(struct buf *b, uint64_t stream, const void *data,
 }
 
 void
-relay_request_index(struct buf *b, unsigned minor, const struct relay_index *i)
+relay_index_encode(struct buf *b, unsigned minor, const struct relay_index *i)
 {
-	frame_relay_encode(b, RELAY_CMD_send_index, minor >= 8 ? 80 : 64);
 	buf_u64(b, i->stream);
 	buf_u64(b, i->net_seq);
 	buf_u64(b, i->packet_size);
@@ -517,6 +516,13 @@ relay_request_index(struct buf *b, unsigned minor, const struct relay_index *i)
 		buf_u64(b, i->ctf_instance);
 		buf_u64(b, i->packet_seq_num);
 	}
+}
+
+void
+relay_request_index(struct buf *b, unsigned minor, const struct relay_index *i)
+{
+	frame_relay_encode(b, RELAY_CMD_send_index, minor >= 8 ? 80 : 64);
+	relay_index_encode(b, minor, i);
 }
 
 void

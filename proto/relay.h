@@ -246,6 +246,9 @@ void relay_request_stream_seq(
     struct buf *b, enum relay_cmd cmd, uint64_t stream, uint64_t seq);
 void relay_request_metadata(struct buf *b, uint64_t stream, const void *data,
     size_t size, uint32_t padding);
+/* The payload alone, which relay_index_decode() reads. */
+void relay_index_encode(
+    struct buf *b, unsigned minor, const struct relay_index *i);
 void relay_request_index(
     struct buf *b, unsigned minor, const struct relay_index *i);
 void relay_request_rotate(struct buf *b, struct relay_optional chunk,
