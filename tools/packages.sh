@@ -24,7 +24,7 @@ PACKAGES_PLUGIN="libbabeltrace2-dev libprotobuf-c-dev protobuf-c-compiler"
 # shellcheck disable=SC2034
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
 	nftables openssh-client prometheus stunnel4 $PACKAGES_CAPTURE
-	libtrace-tools systemd tcpdump tshark zsh jq sqlite3 python3-bt2 protobuf-compiler
+	kcat libtrace-tools systemd tcpdump tshark zsh jq sqlite3 python3-bt2 protobuf-compiler
 	$PACKAGES_FTRACE $PACKAGES_PLUGIN"
 
 # What the tests of the status page need: programs, which need not be Debian's,

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A real Kafka cluster of one's own: brokers in KRaft mode, each a controller
+too, on free ports of the loopback address, with files in a directory that goes
+away. Started by hand it stays until its input ends:
+
+    tests/kafka/cluster.py build/kafka
+"""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BROKERS = 3
+READY_S = 120           # three JVMs beside other tests
+HEAP = "-Xmx320m"
+CLUSTER_ID = "dHJhY2VwdWxzZS10ZXN0cw"   # 16 bytes in base64
+
+
+def free_ports(count):
+    """Unused ports; found together, so that all are different."""
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for sock in socks:
+            sock.bind(("127.0.0.1", 0))
+        return [sock.getsockname()[1] for sock in socks]
+
+
+def missing(jars):
+    """Why there can be no cluster; None: there can."""
+    for program in "java", "kcat":
+        if shutil.which(program) is None:
+            return f"{program} is not installed"
+    if not (pathlib.Path(jars) / ".installed").exists():
+        return "Kafka's jars are not installed: tests/kafka/install"
+    return None
+
+
+class Broker:
+    """A process of Kafka."""
+
+    def __init__(self, cluster, number):
+        self.cluster, self.process = cluster, None
+        self.top = cluster.top / f"broker-{number}"
+        self.top.mkdir()
+        self.config = self.top / "server.properties"
+        self.config.write_text("".join(
+            f"{name}={value}\n" for name, value in
+            cluster.properties(number, self.top / "log").items()))
+        cluster.java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID,
+                     "-c", self.config)
+
+    def start(self):
+        with open(self.top / "output", "ab") as output:
+            self.process = subprocess.Popen(
+                self.cluster.java_command("kafka.Kafka", self.config),
+                cwd=self.top, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output)
+
+    def kill(self, number=signal.SIGKILL):
+        """SIGKILL: as a crash does."""
+        self.process.send_signal(number)
+        self.process.wait()
+
+    def pause(self):
+        """It stays, and says nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+
+class Cluster:
+    """Used with with: there are BROKERS, and they answer."""
+
+    def __init__(self, jars, brokers=BROKERS, settings=None):
+        self.jars, self.settings = pathlib.Path(jars).resolve(), settings or {}
+        ports = free_ports(2 * brokers)
+        self.ports, self.controllers = ports[:brokers], ports[brokers:]
+        self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        self.top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-kafka-"))
+        try:
+            self.brokers = [Broker(self, n) for n in range(brokers)]
+        except BaseException:
+            shutil.rmtree(self.top)
+            raise
+
+    def properties(self, number, log):
+        """Of broker NUMBER. Elections and joins wait as little as they can."""
+        copies = min(3, len(self.ports))
+        return {
+            "process.roles": "broker,controller",
+            "node.id": number,
+            "controller.quorum.voters": ",".join(
+                f"{n}@127.0.0.1:{port}"
+                for n, port in enumerate(self.controllers)),
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[number]},"
+                         f"CONTROLLER://127.0.0.1:{self.controllers[number]}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": log,
+            "default.replication.factor": copies,
+            "min.insync.replicas": max(1, copies - 1),
+            "offsets.topic.replication.factor": copies,
+            "offsets.topic.num.partitions": 3,
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.num.partitions": 3,
+            "group.initial.rebalance.delay.ms": 0,
+            "broker.session.timeout.ms": 4000,
+            "broker.heartbeat.interval.ms": 500,
+            "group.min.session.timeout.ms": 1000,
+            "auto.create.topics.enable": "false",
+            **self.settings,
+        }
+
+    def java_command(self, name, *arguments):
+        return ["java", HEAP, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                "-cp", f"{self.jars}/*", name, *map(str, arguments)]
+
+    def java(self, name, *arguments, timeout=READY_S):
+        """A tool of Kafka, to its end; returns what it printed."""
+        done = subprocess.run(
+            self.java_command(name, *arguments), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=timeout, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{name}: {done.stdout}")
+        return done.stdout
+
+    def topic(self, name, partitions=1, **settings):
+        """Create a topic, with copies on all brokers."""
+        options = [text for key, value in settings.items()
+                   for text in ("--config",
+                                f"{key.replace('_', '.')}={value}")]
+        self.java("org.apache.kafka.tools.TopicCommand", "--bootstrap-server",
+                  self.bootstrap, "--create", "--topic", name, "--partitions",
+                  partitions, "--replication-factor",
+                  min(3, len(self.ports)), *options)
+
+    def alive(self):
+        """How many brokers the cluster says it has."""
+        done = subprocess.run(
+            ["kcat", "-L", "-b", self.bootstrap, "-m", "2"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            check=False)
+        found = re.search(r"^ (\d+) brokers:", done.stdout, re.M)
+        return int(found[1]) if found else 0
+
+    def wait(self, count=None):
+        """Until COUNT brokers, or all, are in the cluster."""
+        until = time.monotonic() + READY_S
+        while self.alive() != (count or len(self.brokers)):
+            for broker in self.brokers:
+                if broker.process.poll() is not None and count is None:
+                    raise RuntimeError(
+                        (broker.top / "output").read_text()[-4000:])
+            if time.monotonic() > until:
+                raise RuntimeError(f"no cluster after {READY_S} s")
+            time.sleep(0.2)
+
+    def __enter__(self):
+        try:
+            for broker in self.brokers:
+                broker.start()
+            self.wait()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for broker in self.brokers:
+            if broker.process is not None and broker.process.poll() is None:
+                broker.kill()
+        shutil.rmtree(self.top, ignore_errors=True)
+
+
+def main():
+    jars = os.path.join(sys.argv[1], "jars")
+    why = missing(jars)
+    if why is not None:
+        sys.exit(why)
+    with Cluster(jars) as cluster:
+        print(cluster.bootstrap, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
