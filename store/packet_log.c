@@ -262,6 +262,8 @@ packet_log_append(struct packet_log *log, const struct index_record *rec)
 	keep_recent(log, pos, rec);
 	if (rec->timestamp_end > log->last_time)
 		log->last_time = rec->timestamp_end;
+	log->has_instance = log->minor > 0;
+	log->instance = rec->ctf_instance;
 	publish(&log->count, pos + 1);
 }
 
@@ -365,6 +367,8 @@ static const struct state_member members[] = {
 	STATE_KEEP(struct packet_log, last_time),
 	STATE_CODE(struct packet_log, minor),
 	STATE_CODE(struct packet_log, is_numbered),
+	STATE_KEEP(struct packet_log, has_instance),
+	STATE_KEEP(struct packet_log, instance),
 	STATE_TAIL(struct packet_log, channel),
 };
 static STATE_TABLE(packet_log_state, struct packet_log, members);

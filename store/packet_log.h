@@ -47,6 +47,8 @@ struct packet_log {
 	uint64_t last_time; /* end of the last packet, or last beacon */
 	unsigned minor;
 	bool is_numbered;
+	bool has_instance; /* index 1.1: INSTANCE is that of the packets */
+	uint64_t instance;
 	char channel[];
 };
 

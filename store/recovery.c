@@ -40,6 +40,7 @@
 #include "common/publish.h"
 #include "common/relpath.h"
 #include "common/thread.h"
+#include "ctf/beacons.h"
 #include "ctf/index.h"
 #include "store/dir.h"
 #include "store/journal.h"
@@ -507,8 +508,10 @@ recover_copy(struct recovery *rec, int base_fd)
 			continue;
 		st = idmap_insert(
 		    &searched, idmap_key(rec->path, strlen(rec->path)), rec);
-		if (st == OK && dir_open(&fd, base_fd, rec->path) == OK)
-			search(rec, fd, 0);
+		if (st != OK || dir_open(&fd, base_fd, rec->path) != OK)
+			continue;
+		(void)dir_unlink(fd, BEACONS_FILE);
+		search(rec, fd, 0);
 	}
 	if (st == E_NOMEM)
 		log_error("recovery: out of memory");

@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/state.h"
+#include "ctf/beacons.h"
 #include "store/dir.h"
 #include "store/dir_registry.h"
 #include "store/folder.h"
@@ -394,6 +397,52 @@ session_dir_count(struct session_dir *d, int64_t n)
 }
 
 static enum status
+open_beacons(struct session_dir *d, int *fd)
+{
+	enum status st = E_NOENT;
+
+	if (d->has_beacons)
+		st = dir_open_file(
+		    fd, d->fd, BEACONS_FILE, O_WRONLY | O_NONBLOCK);
+	if (st == E_NOENT)
+		st = dir_open_file(
+		    fd, d->fd, BEACONS_FILE, O_WRONLY | O_CREAT | O_EXCL);
+	d->has_beacons |= st == OK;
+	return st;
+}
+
+/* Cutting a file costs as much as writing it. */
+static enum status
+write_over(int fd, const void *p, size_t n)
+{
+	const struct iovec iov = { (void *)(uintptr_t)p, n };
+	struct stat sb;
+
+	if (pwritev(fd, &iov, 1, 0) == (ssize_t)n && fstat(fd, &sb) == 0 &&
+	    (sb.st_size <= (off_t)n || ftruncate(fd, (off_t)n) == 0))
+		return OK;
+	(void)ftruncate(fd, 0);
+	return E_IO;
+}
+
+enum status
+session_dir_write_beacons(struct session_dir *d, const void *p, size_t n)
+{
+	enum status st;
+	int fd;
+
+	st = open_beacons(d, &fd);
+	if (st != OK)
+		return st;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		st = E_LATER;
+	else
+		st = write_over(fd, p, n);
+	close(fd);
+	return st;
+}
+
+static enum status
 make_again(struct session_dir *d)
 {
 	struct session_dir *next;
@@ -489,6 +538,8 @@ session_dir_put(struct session_dir *d)
 {
 	if (d == NULL || --d->refs > 0)
 		return;
+	if (d->has_beacons)
+		(void)dir_unlink(d->fd, BEACONS_FILE);
 	if (d->base != NULL) {
 		/* Viewers may still have it open: end the claim. */
 		(void)fcntl(
@@ -523,6 +574,7 @@ static const struct state_member members[] = {
 	STATE_DROP(struct session_dir, store),
 	STATE_CODE(struct session_dir, output),
 	STATE_CODE(struct session_dir, next),
+	STATE_KEEP(struct session_dir, has_beacons),
 };
 static STATE_TABLE(session_dir_state, struct session_dir, members);
 

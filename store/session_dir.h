@@ -14,6 +14,7 @@
 #define STORE_SESSION_DIR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -49,6 +50,7 @@ struct session_dir {
 	/* The directory made at the same path after this one was removed; a
 	 * reference, or NULL. */
 	struct session_dir *next;
+	bool has_beacons; /* BEACONS_FILE was made in it */
 };
 
 /*
@@ -85,6 +87,13 @@ void session_dir_note(
     struct session_dir *d, const char *host, const char *session);
 /* Its files have N bytes more (N < 0: fewer). */
 void session_dir_count(struct session_dir *d, int64_t n);
+
+/* Its file BEACONS_FILE is made, or has these bytes in place of what it had; it
+ * is removed with the last reference. It is written under an exclusive
+ * flock(2). E_LATER: a reader has the lock. E_EXISTS: another file has the
+ * name. E_IO, E_NOSPC: the file is as it was, or empty. */
+enum status session_dir_write_beacons(
+    struct session_dir *d, const void *p, size_t n) MUST_CHECK;
 
 /* The directory for viewers, borrowed. It stays open while one of them has a
  * folder in it; the claim ends earlier. E_NOMEM. */

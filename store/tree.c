@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctf/beacons.h"
 #include "ctf/packet.h"
 #include "store/chunk.h"
 #include "store/dir.h"
@@ -182,7 +183,8 @@ is_of_trace(const struct tree *t, const char *name, const struct stat *sb)
 
 	if (!S_ISREG(sb->st_mode))
 		return false;
-	if (strcmp(name, METADATA) == 0 || strcmp(name, CHUNK_LOSSES) == 0)
+	if (strcmp(name, METADATA) == 0 || strcmp(name, CHUNK_LOSSES) == 0 ||
+	    strcmp(name, BEACONS_FILE) == 0)
 		return true;
 	if (strcmp(slash == NULL ? path : slash + 1, "index") == 0 &&
 	    dot != NULL && strcmp(dot, ".idx") == 0)

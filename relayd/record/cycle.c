@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "relayd/record/beacons.h"
 #include "relayd/record/session.h"
 #include "relayd/record/stream_window.h"
 #include "relayd/record/shard.h"
@@ -224,6 +225,7 @@ cycle_tick(struct shard *sh, uint64_t now_ns)
 	next = clock_earlier(next, retry_pending(sh, now_ns));
 	next = clock_earlier(next, stream_window_tick(sh, now_ns));
 	next = clock_earlier(next, free_memory(sh, now_ns));
+	next = clock_earlier(next, beacons_tick(sh, now_ns));
 	shard_end_slice(sh);
 	if (!list_empty(&sh->work.dirty))
 		return now_ns;

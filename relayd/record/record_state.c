@@ -47,6 +47,7 @@ static const struct state_member work_members[] = {
 	STATE_CODE(struct shard_work, gapped),
 	STATE_CODE(struct shard_work, ending),
 	STATE_CODE(struct shard_work, doomed),
+	STATE_DROP(struct shard_work, beacons),
 	STATE_DROP(struct shard_work, orphans), /* they are closed */
 	STATE_KEEP(struct shard_work, pending_ns),
 	STATE_KEEP(struct shard_work, relief_ns),

@@ -326,6 +326,7 @@ session_create(struct session **out, struct shard *sh,
 	list_init(&s->shard_node);
 	list_init(&s->siblings_node);
 	list_init(&s->ending_node);
+	list_init(&s->beacons_node);
 	list_init(&s->streams);
 	list_init(&s->traces.unused);
 	list_init(&s->traces.old);
@@ -394,6 +395,7 @@ session_destroy(struct session *s)
 	if (s->siblings != NULL && list_empty(&s->siblings->sessions))
 		stream_window_keep(s->siblings, NULL, true);
 	list_del(&s->ending_node);
+	list_del(&s->beacons_node);
 	old_root_leave(s);
 	s->is_ended = true;
 	chunk_put(s->chunks.current);

@@ -158,6 +158,8 @@ struct session_report {
 
 struct session {
 	struct list shard_node, siblings_node, ending_node;
+	struct list beacons_node; /* shard->work.beacons */
+	uint64_t beacons_ns;	  /* if it is there: when they are written */
 	struct shard *shard;
 	struct siblings *siblings;
 	uint64_t id;	/* ours, from 1 */

@@ -116,7 +116,9 @@ static STATE_TABLE(gone_state, struct session_gone, gone_members);
 static const struct state_member session_members[] = {
 	STATE_DROP(struct session, shard_node),
 	STATE_DROP(struct session, siblings_node),
-	STATE_DROP(struct session, ending_node), /* by is_ended */
+	STATE_DROP(struct session, ending_node),  /* by is_ended */
+	STATE_DROP(struct session, beacons_node), /* the next ones come soon */
+	STATE_DROP(struct session, beacons_ns),
 	STATE_DROP(struct session, shard),
 	STATE_DROP(struct session, siblings), /* it is read after them */
 	STATE_KEEP(struct session, id),
@@ -281,6 +283,7 @@ session_alloc(struct siblings *si)
 	list_init(&s->shard_node);
 	list_init(&s->siblings_node);
 	list_init(&s->ending_node);
+	list_init(&s->beacons_node);
 	list_init(&s->streams);
 	list_init(&s->traces.unused);
 	list_init(&s->traces.old);

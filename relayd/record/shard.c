@@ -33,6 +33,7 @@ shard_create(struct shard **out, const struct shard_config *config,
 	list_init(&sh->work.gapped);
 	list_init(&sh->work.ending);
 	list_init(&sh->work.doomed);
+	list_init(&sh->work.beacons);
 	list_init(&sh->traces.forgetting);
 	list_init(&sh->traces.old);
 	list_init(&sh->work.orphans);

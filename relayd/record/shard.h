@@ -102,6 +102,7 @@ struct shard_work {
 	struct list gapped;  /* streams that wait for a missing number */
 	struct list ending;  /* sessions whose control connection is gone */
 	struct list doomed;  /* chunks being deleted */
+	struct list beacons; /* sessions whose beacons are not in their file */
 	struct list orphans; /* data connections whose session is gone */
 	uint64_t pending_ns; /* when to retry the first of PENDING */
 	uint64_t relief_ns;  /* memory is short: when to check again */

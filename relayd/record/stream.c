@@ -10,6 +10,7 @@
 #include "common/state.h"
 #include "proto/data.h"
 #include "relayd/live/live_objects.h"
+#include "relayd/record/beacons.h"
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream_window.h"
@@ -383,6 +384,8 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	if (!intake_is_empty(t) || !writer_has_all_records(&t->writer))
 		return OK;
 	packet_log_beacon(t->log, i->timestamp_end, i->ctf_stream);
+	if (t->log->has_instance)
+		beacons_came(t->session);
 	stream_wake(t);
 	return OK;
 }

@@ -117,6 +117,7 @@ make_trace(const char *at)
 	} files[] = {
 		{ "metadata", "text" },
 		{ ".loss.jsonl", "{}" },
+		{ ".beacons", "1 0 0 ust" },
 		{ "ch0_0", "any bytes" },
 		{ "index/ch0_0.idx", "" },
 		{ "index/left_behind.idx", "its data file is gone" },
