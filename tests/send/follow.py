@@ -11,12 +11,15 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
-sys.path.insert(0, str(SOURCE / "tests/replay"))
+sys.path[:0] = [str(SOURCE / "tests/replay"), str(SOURCE / "tests/plugin")]
+import ctf_trace
 import relay
+import viewer
 from relay import check, equal, wait_until
 
 PROGRAM = os.path.abspath(os.environ.get("SEND", "./tracepulse-send"))
@@ -29,6 +32,7 @@ stream { id = 0; packet.context := struct {
   integer { size = 64; align = 8; } timestamp_begin; }; };
 event { id = 0; name = first; stream_id = 0; };
 """
+U8 = list(ctf_trace.KINDS).index("u8")
 MORE = "event { id = 1; name = second; stream_id = 0; };\n"
 TRACE = "ust/uid/0/64-bit"
 CHUNKS = ("20261127T142414+0000-20261127T142416+0000-0",
@@ -341,6 +345,83 @@ def what_a_relay_records():
         equal((p.returncode, p.complaint), (0, ""), "the end")
         equal((copies(second)[0] / TRACE / "ch_0").read_bytes(), s.written,
               "all")
+
+
+class TwoStreams(relay.Session):
+    """A live session whose second stream is idle after its first packet."""
+
+    def __init__(self, daemon):
+        super().__init__(daemon, "good", live=200_000)
+        self.idle = self.add("idle")
+        self.control.code(relay.STREAMS_SENT)
+        self.control.metadata(self.meta,
+                              "".join(ctf_trace.metadata(True)).encode())
+        self.now = 10 ** 9
+        self.event(self.idle, 1, 0)
+        self.event(self.stream, 0, 0)
+
+    def event(self, stream, instance, seq):
+        body = ctf_trace.packet(seq, 0, [U8], self.now)
+        self.put(stream, seq, body, begin=self.now, end=self.now + 2_000_000,
+                 instance=instance)
+        self.now += 10_000_000
+
+    def beacon(self):
+        self.control.index(self.idle, 1, 0, end=self.now)
+        self.now += 10_000_000
+
+
+@contextlib.contextmanager
+def _printing(daemon):
+    """The lines of babeltrace2, which views the copy on DAEMON."""
+    p = subprocess.Popen(
+        ["babeltrace2", "-i", "lttng-live",
+         f"net://127.0.0.1:{daemon.live_port}/host/h/copy"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
+    lines = []
+
+    def read():
+        for line in p.stdout:
+            lines.append(line)
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        yield lines
+        equal(p.wait(60), 0, f"babeltrace2: {lines}")
+    finally:
+        if p.poll() is None:
+            p.kill()
+        p.wait()
+        reader.join()
+        p.stdout.close()
+
+
+def beacons_of_a_relay():
+    """An idle stream does not hold the events of the other one, behind the
+    second relay, either."""
+    if not relay.has("babeltrace2", "beacons_of_a_relay"):
+        return
+    with relay.Daemon() as first, relay.Daemon() as second:
+        s = TwoStreams(first)
+        with _following(second, first.out / s.path) as p:
+            wait_until("the copy", lambda: copies(second) and (
+                copies(second)[-1] / TRACE / "idle").exists())
+            with _printing(second) as lines:
+                wait_until("a viewer", lambda: viewer.clients(second, "copy"))
+                for seq in range(1, 5):
+                    s.event(s.stream, 0, seq)
+                    s.beacon()
+                    wait_until(lambda: f"event {seq}: {lines}",
+                               lambda: len(lines) == seq)
+                for stream, last in ((s.meta, relay.NONE), (s.idle, 0),
+                                     (s.stream, 4)):
+                    s.control.close_stream(stream, last)
+                s.leave()
+            equal(len(lines), 4, "events")
+        equal((p.returncode, p.complaint), (0, ""), "the end")
+        check(p.summary["beacons"] >= 4, p.summary)
+        equal((p.summary["packets"], p.summary["late"]), (6, 0), "packets")
 
 
 def refusals():

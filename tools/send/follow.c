@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/heap.h"
+#include "tools/send/follow_beacons.h"
 #include "tools/send/follow_state.h"
 #include "tools/send/followed.h"
 #include "tools/send/sender.h"
@@ -190,9 +191,34 @@ send_packets(struct follow *f)
 	return st;
 }
 
+/* S has no later event before CYCLES. */
+static enum status
+send_beacon(struct follow *f, struct followed_stream *s, uint64_t cycles)
+{
+	if (cycles <= s->floor || s->trace->sent == 0 || !s->is_announced ||
+	    s->gap_scan != 0)
+		return OK;
+	s->floor = cycles;
+	return f->out->ops->beacon(f->out, s->number, cycles, s->ctf_stream);
+}
+
+/* Packets that came before these beacons are sent. */
+static enum status
+send_recorded_beacons(struct follow *f)
+{
+	struct followed_trace *t;
+	struct followed_stream *s;
+	enum status st = OK;
+
+	list_each (t, &f->all.traces, struct followed_trace, node)
+		list_each (s, &t->streams, struct followed_stream, node)
+			st = st == OK ? send_beacon(f, s, s->beacon) : st;
+	return st;
+}
+
 /* A stream without a packet for --quiet-after has none that is older. */
 static enum status
-send_beacons(struct follow *f)
+send_quiet_beacons(struct follow *f)
 {
 	const uint64_t now = clock_now_ns();
 	const uint64_t quiet = (uint64_t)(f->options->quiet_s * 1000) *
@@ -201,21 +227,15 @@ send_beacons(struct follow *f)
 	struct followed_trace *t;
 	struct followed_stream *s;
 	enum status st = OK;
-	uint64_t cycles;
 
 	if (quiet == 0 || now < f->beacon_ns)
 		return OK;
 	f->beacon_ns = now + f->options->live_timer_us * UINT64_C(1000);
 	list_each (t, &f->all.traces, struct followed_trace, node) {
 		list_each (s, &t->streams, struct followed_stream, node) {
-			cycles = tsdl_cycles(&t->tsdl, before);
-			if (st == OK && t->sent > 0 && s->is_announced &&
-			    !s->is_busy && s->gap_scan == 0 &&
-			    cycles > s->floor) {
-				s->floor = cycles;
-				st = f->out->ops->beacon(
-				    f->out, s->number, cycles, s->ctf_stream);
-			}
+			if (st == OK && !s->is_busy)
+				st = send_beacon(
+				    f, s, tsdl_cycles(&t->tsdl, before));
 			s->is_busy = false;
 		}
 	}
@@ -276,10 +296,12 @@ static enum status
 step(struct follow *f)
 {
 	const uint64_t now = clock_now_ns();
+	const bool has_beacons = follow_beacons_read(&f->all);
 	enum status st = OK;
 
-	if (now >= f->scan_ns || followed_has_changed(&f->all)) {
+	if (now >= f->scan_ns || followed_has_changed(&f->all) || has_beacons) {
 		st = look_for_new(f);
+		follow_beacons_note(&f->all);
 		f->scan_ns = now + FOLLOW_SCAN_MS * NS_PER_MS;
 	}
 	if (st == OK)
@@ -287,7 +309,9 @@ step(struct follow *f)
 	if (st == OK && f->all.has_gap)
 		st = catch_up(f);
 	if (st == OK)
-		st = send_beacons(f);
+		st = send_recorded_beacons(f);
+	if (st == OK)
+		st = send_quiet_beacons(f);
 	if (st == OK)
 		st = save_state(f);
 	return st == OK ? f->out->ops->work(f->out, FOLLOW_LOOK_MS) : st;

@@ -77,6 +77,7 @@ followed_close(struct followed *f)
 	for (unsigned i = 0; i < f->resume_n; i++)
 		free(f->resume[i].path);
 	free(f->resume);
+	buf_free(&f->beacons);
 	if (f->root >= 0)
 		close(f->root);
 	if (f->notify >= 0)

@@ -44,6 +44,7 @@ struct followed_stream {
 	uint64_t marked_seq; /* by followed_mark() */
 	uint64_t gap_scan;   /* a gap counts after this scan; 0: no gap */
 	uint64_t floor;	     /* cycles: end of the last packet, or beacon */
+	uint64_t beacon;     /* cycles: of the recorder; 0: none */
 	bool is_busy;	     /* had a packet since the last beacons */
 };
 
@@ -53,6 +54,7 @@ struct followed {
 	struct list traces;
 	unsigned n_streams, n_shown;
 	uint64_t scans;
+	struct buf beacons; /* follow_beacons.c: the file, as it was read */
 	bool has_gap;	  /* something may be in a file that is not found yet */
 	uint64_t missing; /* packets that nobody will see: gaps, rings */
 	/* Where streams continue, from a state file. */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The beacons of a session that a relay records on this machine: a file in its
+ * directory (streaming 5.7). LTTng's own directories have none.
+ *
+ * What the file says of a stream is true once all packets are read that are in
+ * the directory after it was read. So the order is: read, scan, note, send
+ * packets, send beacons.
+ */
+#ifndef TOOLS_SEND_FOLLOW_BEACONS_H
+#define TOOLS_SEND_FOLLOW_BEACONS_H
+
+#include <stdbool.h>
+
+struct followed;
+
+/* More is not read: 4,096 lines with long paths. */
+#define FOLLOW_BEACONS_MAX (4 << 20)
+
+/* Read the file. True: it is not as it was before. */
+bool follow_beacons_read(struct followed *f);
+/* Note what it says with the streams that are known. */
+void follow_beacons_note(struct followed *f);
+
+#endif
