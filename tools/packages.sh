@@ -14,6 +14,9 @@ PACKAGES_TRACE="lttng-tools liblttng-ust-dev"
 # For tracepulse-capture.
 # shellcheck disable=SC2034
 PACKAGES_CAPTURE="libtrace3-dev libpcap-dev nettle-dev libcap-dev zlib1g-dev libbz2-dev liblzma-dev"
+# For tracepulse-send and Kafka.
+# shellcheck disable=SC2034
+PACKAGES_KAFKA="librdkafka-dev"
 # For tracepulse-ftrace, and what it works with.
 # shellcheck disable=SC2034
 PACKAGES_FTRACE="libzstd-dev trace-cmd"
@@ -25,7 +28,7 @@ PACKAGES_PLUGIN="libbabeltrace2-dev libprotobuf-c-dev protobuf-c-compiler"
 PACKAGES_TEST="babeltrace check clang clang-format shellcheck git iproute2
 	nftables openssh-client prometheus stunnel4 $PACKAGES_CAPTURE
 	kcat libtrace-tools systemd tcpdump tshark zsh jq sqlite3 python3-bt2 protobuf-compiler
-	$PACKAGES_FTRACE $PACKAGES_PLUGIN"
+	$PACKAGES_FTRACE $PACKAGES_KAFKA $PACKAGES_PLUGIN"
 
 # What the tests of the status page need: programs, which need not be Debian's,
 # and modules in the directory named. Fails where they cannot be had.

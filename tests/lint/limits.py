@@ -10,7 +10,7 @@ import re
 PAGE = "doc/security.md"
 HEAD = "## Limits"
 FOLDERS = ("common", "ctf", "proto", "store", "relayd", "tools/ftrace",
-           "tools/capture", "tools/plugin")
+           "tools/capture", "tools/kafka", "tools/plugin", "tools/send")
 OPTIONS = "relayd/process/options.tbl.h"
 
 LIMIT = re.compile(

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* tracepulse-send sends existing traces to a relay. */
+#include "config.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "tools/send/follow.h"
+#include "tools/send/from_kafka.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
 #include "tools/send/sender.h"
@@ -123,7 +126,12 @@ main(int argc, char **argv)
 		report_error(&r, "%s", why);
 		return 1;
 	}
-	if (o.follow) {
+#ifdef HAVE_KAFKA
+	if (o.group != NULL)
+		st = from_kafka_run(&o, sink, &r, &stop);
+	else
+#endif
+	    if (o.follow) {
 		st = follow_run(&o, sink, &r, &stop);
 	} else {
 		st = read_traces(&o, &t, &r);

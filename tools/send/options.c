@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "config.h"
+
 #include "tools/send/options.h"
 
 #include <limits.h>
@@ -22,7 +24,8 @@ static const struct option_table table = {
 	.program = "tracepulse-send",
 	.usage = "tracepulse-send [OPTION]... TRACE-DIR... URL\n"
 		 "Streams CTF 1.8 traces to an LTTng relay.\n",
-	.more = "\nURL is net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH].\n"
+	.more = "\nURL is net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH]\n"
+		"or kafka://BROKER[:PORT][,BROKER[:PORT]].../TOPIC.\n"
 		"See tracepulse-send(1).\n",
 	.rows = rows,
 	.n = N_OPTIONS,
@@ -54,6 +57,59 @@ check_name(const char *option, const char *name, size_t most)
 	return st;
 }
 
+/* The first of these options that was given is refused: it is for WHAT. */
+static enum status
+check_none(uint64_t given, const unsigned *ids, unsigned n, const char *what)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (given >> ids[i] & 1)
+			return option_refuse(
+			    &table, "--%s is for %s", rows[ids[i]].name, what);
+	return OK;
+}
+
+static enum status
+check_kafka_url(struct kafka_url *u, const char *text)
+{
+	const char *why;
+
+#ifndef HAVE_KAFKA
+	return option_refuse(
+	    &table, "%s: this program was built without librdkafka", text);
+#endif
+	if (kafka_url_parse(u, text, &why) != OK)
+		return option_refuse(&table, "%s: %s", text, why);
+	return OK;
+}
+
+static enum status
+check_to_kafka(struct send_options *o, uint64_t given)
+{
+	static const unsigned of_relays[] = { OPT_RATE, OPT_UDP, OPT_RESEND,
+		OPT_FRAGMENT, OPT_GAP_TIMEOUT, OPT_OUTSTANDING };
+
+	if (check_none(given, of_relays, ARRAY_LEN(of_relays), "a relay") != OK)
+		return E_REFUSED;
+	return check_kafka_url(&o->kafka, o->to);
+}
+
+static enum status
+check_from_kafka(struct send_options *o, uint64_t given)
+{
+	static const unsigned of_traces[] = { OPT_SESSION, OPT_HOSTNAME,
+		OPT_LIVE, OPT_LIVE_TIMER, OPT_REALTIME, OPT_FOLLOW,
+		OPT_QUIET_AFTER, OPT_LINGER, OPT_LOOP };
+
+	if (o->group == NULL)
+		return option_refuse(&table, "a topic requires --group");
+	if (o->n_directories != 1)
+		return option_refuse(&table, "only one topic can be read");
+	if (check_none(given, of_traces, ARRAY_LEN(of_traces), "a TRACE-DIR") !=
+	    OK)
+		return E_REFUSED;
+	return check_kafka_url(&o->kafka_from, o->directories[0]);
+}
+
 static enum status
 check(struct send_options *o, uint64_t given, int n, char **operands)
 {
@@ -61,6 +117,7 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 		OPT_REORDER, OPT_CORRUPT };
 	static const unsigned of_follow[] = { OPT_QUIET_AFTER, OPT_STATE };
 	const char *why;
+	bool is_from_kafka;
 
 	if (!o->follow && option_need(&table, given, of_follow,
 			      ARRAY_LEN(of_follow), OPT_FOLLOW) != OK)
@@ -88,6 +145,17 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 	o->directories = operands;
 	o->n_directories = (unsigned)n - 1;
 	o->to = operands[n - 1];
+	is_from_kafka = kafka_url_is(o->directories[0]);
+	if (is_from_kafka && check_from_kafka(o, given) != OK)
+		return E_REFUSED;
+	if (!is_from_kafka && o->group != NULL)
+		return option_refuse(
+		    &table, "--group requires a topic to read");
+	if (kafka_url_is(o->to))
+		return check_to_kafka(o, given);
+	if (!is_from_kafka && o->kafka_config != NULL)
+		return option_refuse(
+		    &table, "--kafka-config requires a kafka:// URL");
 	if (url_parse(&o->url, o->to, &why) != OK)
 		return option_refuse(&table, "%s: %s", o->to, why);
 	return OK;

@@ -9,6 +9,7 @@
 #include "common/compiler.h"
 #include "common/status.h"
 #include "tools/client/url.h"
+#include "tools/kafka/kafka_url.h"
 #include "tools/send/badnet.h"
 
 struct send_options {
@@ -17,6 +18,10 @@ struct send_options {
 	unsigned n_directories;
 	const char *to;			/* the address of the sink */
 	struct url url;			/* TO, if the sink is a relay */
+	struct kafka_url kafka;		/* TO, if the sink is a topic */
+	struct kafka_url kafka_from;	/* the source, if GROUP is not NULL */
+	const char *group;		/* NULL: the source is no topic */
+	const char *kafka_config;	/* a file; NULL: none */
 	const char *session, *hostname; /* NULL: default */
 	bool live;
 	uint32_t live_timer_us; /* 0: not live */

@@ -43,6 +43,10 @@ OPTION(CORRUPT, 0, "corrupt", "P", DECIMAL(badnet.corrupt, 0, 1),
     "flip one bit of a datagram with probability P [0]")
 OPTION(OUTSTANDING, 0, "outstanding", "N", NUMBER(outstanding, 1, OUTSTANDING_MAX),
     "send at most N indexes before the relay answers one of them [256]")
+OPTION(GROUP, 0, "group", "NAME", TEXT(group),
+    "Kafka: read a topic as a member of consumer group NAME")
+OPTION(KAFKA_CONFIG, 0, "kafka-config", "FILE", TEXT(kafka_config),
+    "Kafka: FILE has settings of librdkafka, KEY=VALUE in each line [none]")
 OPTION(JSON, 0, "json", NULL, FLAG(json),
     "print the summary as one JSON object")
 OPTION(QUIET, 0, "quiet", NULL, FLAG(quiet),

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "config.h"
+
 #include "tools/send/sink.h"
 
 #include <string.h>
@@ -10,6 +12,9 @@ static const struct {
 	const char *prefix;
 	send_sink_create *create;
 } sinks[] = {
+#ifdef HAVE_KAFKA
+	{ "kafka://", to_kafka_create },
+#endif
 	{ "", to_relay_create },
 };
 
