@@ -22,7 +22,7 @@ write_later(struct session *s, uint64_t now_ns)
 }
 
 void
-beacons_came(struct session *s)
+beacons_changed(struct session *s)
 {
 	if (list_empty(&s->beacons_node) && s->dir->path != NULL)
 		write_later(s, clock_now_ns());

@@ -17,17 +17,17 @@
 struct session;
 struct shard;
 
-/* Beacons are in the file this long after the first one that is not, together
- * with those that came meanwhile: so it is written twice a second at most. Two
- * relays in a row then differ by less than a second. */
+/* A change is in the file after this time, together with those that came
+ * meanwhile: so it is written twice a second at most. Two relays in a row then
+ * differ by less than a second. */
 #define BEACONS_NS (NS_PER_S / 2)
 /* Sessions with more streams have no such file: it would take longer than a
  * time slice to write. */
 #define BEACONS_STREAMS_MAX 4096
 
-/* A beacon of S counts. Sessions of peers before 2.11 have no directory of
- * their own, and no file. */
-void beacons_came(struct session *s);
+/* A beacon of S counts, or a stream has ended. Sessions of peers before 2.11
+ * have no directory of their own, and no file. */
+void beacons_changed(struct session *s);
 
 /* Write what is due. Returns when to call it again. */
 uint64_t beacons_tick(struct shard *sh, uint64_t now_ns);

@@ -172,6 +172,8 @@ stream_free(struct stream *t)
 	assert(shard_is_mine(s->shard));
 	idmap_remove(&s->shard->streams, t->handle);
 	if (!list_empty(&t->session_node)) {
+		if (t->log != NULL && t->log->has_instance)
+			beacons_changed(s);
 		s->n_streams--;
 		s->shard->n_streams--;
 		s->round.n_checked -= t->round == s->round.number;
@@ -385,7 +387,7 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 		return OK;
 	packet_log_beacon(t->log, i->timestamp_end, i->ctf_stream);
 	if (t->log->has_instance)
-		beacons_came(t->session);
+		beacons_changed(t->session);
 	stream_wake(t);
 	return OK;
 }

@@ -76,6 +76,19 @@ def says_up_to_when_each_stream_is_known():
         check((daemon.out / s.path / TRACE / "ch_0").exists(), "the trace")
 
 
+def without_a_stream_that_has_ended():
+    with relay.Daemon() as daemon:
+        s = Live(daemon)
+        s.beacon(100)
+        s.says(20, 100)
+        s.control.close_stream(s.idle, 0)
+        s.says(20)
+        s.control.close_stream(s.stream, 0)
+        s.says()
+        s.leave()
+        wait_until("the end", lambda: not s.file.exists())
+
+
 def not_without_a_live_timer():
     """Nor for old peers, whose sessions have no directory of their own."""
     with relay.Daemon() as daemon:

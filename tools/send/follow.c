@@ -196,13 +196,24 @@ static enum status
 send_beacon(struct follow *f, struct followed_stream *s, uint64_t cycles)
 {
 	if (cycles <= s->floor || s->trace->sent == 0 || !s->is_announced ||
-	    s->gap_scan != 0)
+	    s->is_closed || s->gap_scan != 0)
 		return OK;
 	s->floor = cycles;
 	return f->out->ops->beacon(f->out, s->number, cycles, s->ctf_stream);
 }
 
-/* Packets that came before these beacons are sent. */
+/* S has no packet that is not sent: what the recorder says of it holds. */
+static enum status
+send_recorded(struct follow *f, struct followed_stream *s)
+{
+	if (!follow_beacons_has_ended(&f->all, s))
+		return send_beacon(f, s, s->beacon);
+	if (s->is_closed || s->gap_scan != 0)
+		return OK;
+	s->is_closed = true;
+	return f->out->ops->close_stream(f->out, s->number);
+}
+
 static enum status
 send_recorded_beacons(struct follow *f)
 {
@@ -212,7 +223,7 @@ send_recorded_beacons(struct follow *f)
 
 	list_each (t, &f->all.traces, struct followed_trace, node)
 		list_each (s, &t->streams, struct followed_stream, node)
-			st = st == OK ? send_beacon(f, s, s->beacon) : st;
+			st = st == OK ? send_recorded(f, s) : st;
 	return st;
 }
 

@@ -68,8 +68,10 @@ note_one(struct followed *f, const struct beacon *b)
 			continue;
 		list_each (s, &t->streams, struct followed_stream, node)
 			if (s->ctf_stream == b->ctf_stream &&
-			    s->ctf_instance == b->ctf_instance)
+			    s->ctf_instance == b->ctf_instance) {
 				s->beacon = b->cycles;
+				s->listed = f->n_beacons;
+			}
 	}
 }
 
@@ -82,6 +84,7 @@ follow_beacons_note(struct followed *f)
 
 	if (text.n == 0 || beacons_read(&text) != OK)
 		return;
+	f->n_beacons++;
 	while (beacons_next(&text, &b) == OK)
 		note_one(f, &b);
 }

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-struct followed;
+#include "tools/send/followed.h"
 
 /* More is not read: 4,096 lines with long paths. */
 #define FOLLOW_BEACONS_MAX (4 << 20)
@@ -21,5 +21,12 @@ struct followed;
 bool follow_beacons_read(struct followed *f);
 /* Note what it says with the streams that are known. */
 void follow_beacons_note(struct followed *f);
+/* It named S, and does so no longer: S has ended. */
+static inline bool
+follow_beacons_has_ended(
+    const struct followed *f, const struct followed_stream *s)
+{
+	return s->listed != 0 && s->listed < f->n_beacons;
+}
 
 #endif
