@@ -3,6 +3,8 @@
 """Live viewing with stock programs: how often an idle viewer asks, how late a
 line of text comes. Each run is a process in a world of its own."""
 import argparse
+import contextlib
+import glob
 import json
 import os
 import re
@@ -21,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "interop")]
 
 import tree                                             # noqa: E402
+import watching                                         # noqa: E402
 import world                                            # noqa: E402
 
 TIMEOUT = 120.0
@@ -97,11 +100,11 @@ def record(w, live_us, channels):
     w.lttng("start", "bench")
 
 
-def view(w, program, port):
+def view(w, program, port, session="bench"):
     """A stock viewer of that session; its text comes out of a pipe."""
     argv = VIEWERS[program] + ["-i", "lttng-live",
-                               "net://127.0.0.1:%d/host/%s/bench"
-                               % (port, socket.gethostname())]
+                               "net://127.0.0.1:%d/host/%s/%s"
+                               % (port, socket.gethostname(), session)]
     with open(os.path.join(w.directory, "viewer.err"), "wb") as err:
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=err,
@@ -152,30 +155,108 @@ def requests_idle(w, options):
             "streams": tree.listed(w, "bench")[0] - 1}
 
 
-def latency(w, options):
-    """Seconds from an event's own time to its line of text."""
+def emit(w, options):
+    """A session in which an event happens every 83 ms."""
     record(w, options.live_us, 1)
     w.app(0, 10000, microseconds=83000)
     world.wait_for("session", lambda: (tree.listed(w, "bench") or (0,))[0]
                    > 1, timeout=10)
-    viewer = view(w, options.viewer, w.ports[2])
-    lines = Lines(viewer.stdout)
+
+
+def collect(options, lines):
+    """(event, line) in seconds, of those that happen from now on."""
     world.wait_for("first event in %s" % options.viewer,
                    lambda: lines.got, timeout=20)
     since = time.time() + 2.5 * options.live_us / 1e6
     time.sleep(options.seconds + since - time.time() +
                2.5 * options.live_us / 1e6)
-    took = [(now - event) * 1e3 for event, now in lines.got
-            if since <= event < since + options.seconds]
-    if viewer.poll() is not None or len(took) < options.seconds * 10:
+    found = [(event, now) for event, now in lines.got
+             if since <= event < since + options.seconds]
+    if len(found) < options.seconds * 10:
         raise world.Failure("%s printed %d events" % (options.viewer,
-                                                      len(took)))
+                                                      len(found)))
+    return found
+
+
+def latency(w, options):
+    """Seconds from an event's own time to its line of text."""
+    emit(w, options)
+    viewer = view(w, options.viewer, w.ports[2])
+    took = [(now - event) * 1e3
+            for event, now in collect(options, Lines(viewer.stdout))]
+    if viewer.poll() is not None:
+        raise world.Failure("%s ended" % options.viewer)
     tenths = statistics.quantiles(took, n=10)
     return {"value": statistics.median(took), "p10": tenths[0],
             "p90": tenths[8], "events": len(took)}
 
 
-KINDS = {"requests": requests_idle, "latency": latency}
+def tail(w, options):
+    """The same of `tracepulse tail --json | jq`, beside a viewer's text."""
+    emit(w, options)
+    lines = Lines(view(w, options.viewer, w.ports[2]).stdout)
+    json_lines = watching.Tail(w, "bench", "--event=demo:*",
+                               through=("jq", "-c", "--unbuffered", "."))
+    world.wait_for("tail", lambda: json_lines.records, timeout=20)
+    texts = collect(options, lines)
+    # jq 1.6 has no more than 53 bits of ts_ns.
+    shown = {r["ts_ns"] // 10**6: at / 1e9 for at, r in json_lines.records}
+    both = [(event, now, shown[int(event * 1e3)]) for event, now in texts
+            if int(event * 1e3) in shown]
+    if len(both) < 0.9 * len(texts):
+        raise world.Failure("tail printed %d events of %d" % (len(both),
+                                                              len(texts)))
+    late = [(at - event) * 1e3 for event, _, at in both]
+    return {"value": max((at - now) * 1e3 for _, now, at in both),
+            "late_median": statistics.median(late), "late_most": max(late),
+            "events": len(both)}
+
+
+def second_relay(w, options):
+    """A relay that gets the session as it is recorded; its viewer port."""
+    ports = world.free_ports(4)
+    top = os.path.join(w.directory, "second")
+    os.mkdir(top)
+    w.spawn(options.relay, "-o", top + "/out", *(
+        word for option, port in zip(("-C", "-D", "-L", "--http"), ports)
+        for word in (option, "tcp://127.0.0.1:%d" % port)),
+        environment={"LTTNG_HOME": top, "LTTNG_RUNDIR": top + "/run"})
+
+    def serves():
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", ports[2])).close()
+            return True
+        return False
+    world.wait_for("second relay", serves, timeout=10)
+    w.spawn(w.send_path, "--follow", "--session=copy",
+            "--live-timer=%d" % options.live_us, w.path("*/bench-*"),
+            "net://127.0.0.1:%d:%d" % tuple(ports[:2]))
+    world.wait_for("copy", lambda: glob.glob(top + "/out/*/copy-*/ust"),
+                   timeout=10)
+    return ports[2]
+
+
+def follow(w, options):
+    """How much later an event's line of text comes behind a second relay. The
+    stream of another CPU is idle."""
+    emit(w, options)
+    w.run_app(0, 5, cpu=1)
+    lines = Lines(view(w, options.viewer, w.ports[2]).stdout)
+    copied = Lines(view(w, options.viewer, second_relay(w, options),
+                        "copy").stdout)
+    world.wait_for("first event of the copy", lambda: copied.got, timeout=20)
+    texts, shown = collect(options, lines), dict(copied.got)
+    missing = [event for event, _ in texts if event not in shown]
+    if missing:
+        raise world.Failure("%d events of %d are not in the copy" % (
+            len(missing), len(texts)))
+    later = [(shown[event] - now) * 1e3 for event, now in texts]
+    return {"value": max(later), "median": statistics.median(later),
+            "events": len(later)}
+
+
+KINDS = {"requests": requests_idle, "latency": latency, "tail": tail,
+         "follow": follow}
 
 
 def inside(options):
@@ -185,7 +266,8 @@ def inside(options):
     else:
         world.drop_root()
     w = world.World(options.directory, options.relay, options.app,
-                    options.private, options.is_reference)
+                    options.private, options.is_reference,
+                    os.path.join(os.path.dirname(options.relay), "tracepulse-send"))
     try:
         w.relay.start()
         w.start_sessiond()

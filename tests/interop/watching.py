@@ -123,9 +123,10 @@ def watch_several(w):
 
 
 class Tail:
-    """tracepulse tail; each record with the time at which it came."""
+    """tracepulse tail; each record with the time at which it came, through
+    another program if there is one."""
 
-    def __init__(self, w, *words):
+    def __init__(self, w, *words, through=()):
         folder = pathlib.Path(program(w)).parent
         file = folder / "babeltrace-plugin-tracepulse.so"
         if not file.exists():
@@ -137,11 +138,15 @@ class Tail:
                 **env(w), "BABELTRACE_PLUGIN_PATH": str(folder),
                 "LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0"})
         self.records = []
+        self.out = self.child.stdout
+        if through:
+            self.out = w.spawn(*through, stdin=self.child.stdout,
+                               stdout=subprocess.PIPE).stdout
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
 
     def _read(self):
-        for line in self.child.stdout:
+        for line in self.out:
             self.records.append((time.time_ns(), json.loads(line)))
 
     def finish(self):

@@ -507,9 +507,9 @@ class World:
     def spawn(self, *command, environment=None, **how):
         """A program that ends with this world; silent by default."""
         child = subprocess.Popen(
-            command, env=self.env(environment), stdin=subprocess.DEVNULL,
-            **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,
-               **how})
+            command, env=self.env(environment),
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
+               "stderr": subprocess.DEVNULL, **how})
         self.children.append(child)
         return child
 
