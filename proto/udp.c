@@ -10,16 +10,6 @@
 
 #define FLAG_RESEND 1
 
-bool
-udp_token_equal(const struct udp_token *a, const struct udp_token *b)
-{
-	unsigned differ = 0;
-
-	for (size_t i = 0; i < UDP_TOKEN_LEN; i++)
-		differ |= a->b[i] ^ b->b[i];
-	return differ == 0;
-}
-
 enum status
 udp_header_decode(const uint8_t *p, size_t n, struct udp_header *out)
 {

@@ -15,6 +15,7 @@
 
 #include "common/compiler.h"
 #include "common/reader.h"
+#include "common/secret.h"
 #include "common/status.h"
 
 struct buf;
@@ -22,7 +23,6 @@ struct buf;
 #define UDP_MAGIC UINT32_C(0x54505544) /* "TPUD" */
 #define UDP_VERSION 1
 #define UDP_HEADER_LEN 56
-#define UDP_TOKEN_LEN 16
 #define UDP_CRC_AT 52
 /* The last byte of the stream handle: the worker's number. */
 #define UDP_WORKER_AT 31
@@ -50,17 +50,9 @@ udp_packet_max(uint64_t window_bytes)
 		   : 0;
 }
 
-/* A secret that gives access to the session; it is never logged. */
-struct udp_token {
-	uint8_t b[UDP_TOKEN_LEN];
-};
-
-/* The time that it takes does not depend on where the tokens differ. */
-bool udp_token_equal(const struct udp_token *a, const struct udp_token *b);
-
 struct udp_header {
 	bool is_resend;
-	struct udp_token token;
+	struct secret token;	/* gives access to the session */
 	uint64_t stream;	/* handle from ADD_STREAM */
 	uint64_t net_seq;	/* from 0, + 1 per packet */
 	uint32_t size;		/* bytes of the whole trace packet */
@@ -106,7 +98,7 @@ struct udp_open_reply { /* the values that are used */
 	uint32_t fragment_size, window;
 	uint64_t window_bytes;
 	uint32_t flags;
-	struct udp_token token;
+	struct secret token;
 };
 enum status udp_open_decode(struct reader *r, struct udp_open *out) MUST_CHECK;
 void udp_open_request(struct buf *b, const struct udp_open *q);

@@ -465,7 +465,7 @@ gap_timeout(uint64_t us)
 }
 
 static enum status
-random_token(struct udp_token *token)
+random_token(struct secret *token)
 {
 	ssize_t n;
 
@@ -635,7 +635,7 @@ check(const struct stream *t, const struct udp_header *h, const uint8_t *p,
 	if (t == NULL || t->intake.udp == NULL)
 		return UDP_stream;
 	u = t->session->udp;
-	if (!udp_token_equal(&h->token, &u->token))
+	if (!secret_equal(&h->token, &u->token))
 		return UDP_token;
 	if (!udp_crc_matches(p, n))
 		return UDP_checksum;

@@ -60,7 +60,7 @@ struct stream;
 #define UDP_POWERS 64 /* of two, in a uint64_t */
 
 struct session_udp {
-	struct udp_token token;
+	struct secret token;
 	struct arrivals_config config;
 	uint64_t window_bytes;
 	uint64_t max_packet;

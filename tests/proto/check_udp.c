@@ -128,13 +128,13 @@ TEST_ROWS(fragments_fit_exactly, ARRAY_LEN(fragments))
 
 TEST(tokens_differ_in_any_bit)
 {
-	struct udp_token a = { { 1, 2, 3 } }, b = a;
+	struct secret a = { { 1, 2, 3 } }, b = a;
 
-	ck_assert(udp_token_equal(&a, &b));
+	ck_assert(secret_equal(&a, &b));
 	for (size_t i = 0; i < 8 * sizeof(b.b); i++) {
 		b = a;
 		b.b[i / 8] ^= (uint8_t)(1 << i % 8);
-		ck_assert(!udp_token_equal(&a, &b));
+		ck_assert(!secret_equal(&a, &b));
 	}
 }
 
