@@ -293,6 +293,26 @@ relay_rotate_next(struct relay_rotate *rot)
 	return pos;
 }
 
+enum status
+relay_resume_decode(struct reader *r, struct secret *out)
+{
+	static const struct secret nil;
+
+	reader_copy(r, out->b, sizeof(out->b));
+	if (r->bad)
+		return E_MALFORMED;
+	return secret_equal(out, &nil) ? E_REFUSED : OK;
+}
+
+enum status
+relay_written_decode(struct reader *r, struct relay_written *out)
+{
+	out->bytes = reader_u64(r);
+	out->packets = reader_u64(r);
+	out->packet_seq_num = reader_u64(r);
+	return reader_done(r);
+}
+
 /* One component without any dot (streaming 7.3). */
 static enum status
 override_name(struct relpath **out, struct span s)
@@ -476,6 +496,13 @@ relay_request_add_stream(struct buf *b, unsigned minor, const char *channel,
 }
 
 void
+relay_request_resume(struct buf *b, const struct secret *key)
+{
+	frame_relay_encode(b, RELAY_CMD_resume, sizeof(key->b));
+	buf_bytes(b, key->b, sizeof(key->b));
+}
+
+void
 relay_request_id(struct buf *b, enum relay_cmd cmd, uint64_t id)
 {
 	frame_relay_encode(b, cmd, 8);
@@ -619,4 +646,13 @@ relay_reply_exists(struct buf *b, uint32_t code, bool exists)
 {
 	buf_u32(b, code);
 	buf_u8(b, exists);
+}
+
+void
+relay_reply_written(struct buf *b, uint32_t code, const struct relay_written *w)
+{
+	buf_u32(b, code);
+	buf_u64(b, w->bytes);
+	buf_u64(b, w->packets);
+	buf_u64(b, w->packet_seq_num);
 }

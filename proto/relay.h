@@ -16,6 +16,7 @@
 #include "common/compiler.h"
 #include "common/reader.h"
 #include "common/relpath.h"
+#include "common/secret.h"
 #include "common/status.h"
 
 struct buf;
@@ -99,6 +100,10 @@ struct relay_create_session {
 	uint64_t creation_time;	     /* s since the epoch; 0 before 2.11 */
 	struct relay_optional chunk; /* current_chunk_id */
 	uint32_t trace_format;	     /* 1: CTF 1.8, 2: CTF 2; 1 before 2.15 */
+	/* Not in this message, but in RESUME before it: the session may be
+	 * resumed by who knows the key. */
+	bool may_resume;
+	struct secret key;
 };
 
 /* ADD_STREAM (1). The struct owns its names; relay_add_stream_clear() frees
@@ -201,6 +206,10 @@ enum status relay_create_chunk_decode(
 enum status relay_close_chunk_decode(
     struct reader *r, struct relay_close_chunk *out) MUST_CHECK;
 
+/* RESUME (resume 1). E_REFUSED: the key is all zeros. */
+enum status relay_resume_decode(
+    struct reader *r, struct secret *out) MUST_CHECK;
+
 void relay_create_session_clear(struct relay_create_session *c);
 void relay_add_stream_clear(struct relay_add_stream *a);
 void relay_create_chunk_clear(struct relay_create_chunk *c);
@@ -210,14 +219,30 @@ void relay_create_chunk_clear(struct relay_create_chunk *c);
 void relay_reply_version(struct buf *b, uint32_t major, uint32_t minor);
 void relay_reply_configuration(struct buf *b, uint32_t code, uint64_t flags);
 #define RELAY_CONFIG_CLEAR_ALLOWED UINT64_C(1)
-/* In the request: is there UDP (udp 1)? In the reply: there is. */
+/* In the request: is there UDP (udp 1), or RESUME (resume 1)? In the reply:
+ * there is. */
 #define RELAY_CONFIG_UDP (UINT64_C(1) << 63)
+#define RELAY_CONFIG_RESUME (UINT64_C(1) << 62)
 /* PATH is NULL on failure; MINOR decides the layout. */
 void relay_reply_session(struct buf *b, unsigned minor, uint64_t id,
     uint32_t code, const char *path);
 void relay_reply_stream(struct buf *b, uint64_t handle, uint32_t code);
 void relay_reply_close_chunk(struct buf *b, uint32_t code, const char *path);
 void relay_reply_exists(struct buf *b, uint32_t code, bool exists);
+
+/* STREAM_WRITTEN (resume 3): what the relay has of a stream. */
+struct relay_written {
+	uint64_t bytes;		 /* of metadata; of packets, with padding */
+	uint64_t packets;	 /* 0: none; then the next field is 0 */
+	uint64_t packet_seq_num; /* of the last packet that is written or was
+				    lost here */
+};
+#define RELAY_WRITTEN_LEN 24 /* in the reply, after the code */
+void relay_reply_written(
+    struct buf *b, uint32_t code, const struct relay_written *w);
+/* The reply after its code. */
+enum status relay_written_decode(
+    struct reader *r, struct relay_written *out) MUST_CHECK;
 
 /*
  * Requests with their header, for senders and tests; a failure to append sets
@@ -241,6 +266,7 @@ void relay_request_create_session(
 void relay_request_add_stream(struct buf *b, unsigned minor,
     const char *channel, const char *path, uint64_t tracefile_size,
     uint64_t tracefile_count, uint64_t chunk);
+void relay_request_resume(struct buf *b, const struct secret *key);
 void relay_request_id(struct buf *b, enum relay_cmd cmd, uint64_t id);
 void relay_request_stream_seq(
     struct buf *b, enum relay_cmd cmd, uint64_t stream, uint64_t seq);

@@ -32,9 +32,11 @@ RELAY(19, create_trace_chunk, 11, IN_SESSION,          RELAY_SMALL)
 RELAY(20, close_trace_chunk,  11, IN_SESSION,          RELAY_SMALL)
 RELAY(21, trace_chunk_exists, 11, IN_SESSION,          RELAY_SMALL)
 RELAY(22, get_configuration,  0,  IN_NEW | IN_SESSION, RELAY_SMALL)
-/* From 10000 on: tracepulse's own (proto/udp.h). */
+/* From 10000 on: tracepulse's own (proto/udp.h, resume 1). */
 RELAY(10001, udp_open,        4,  IN_SESSION,          RELAY_SMALL)
 RELAY(10002, udp_status,      4,  IN_SESSION,          RELAY_SMALL)
+RELAY(10003, resume,          11, IN_NEW,              RELAY_SMALL)
+RELAY(10004, stream_written,  11, IN_SESSION,          RELAY_SMALL)
 
 #undef RELAY_SMALL
 #undef RELAY_POSITIONS

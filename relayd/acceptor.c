@@ -249,6 +249,8 @@ acceptor_prepare(struct acceptor *a, const struct acceptor_disk *disk)
 		.session_ids = &a->session_ids,
 		.data_port = a->ports.data,
 		.udp_port = a->ports.udp,
+		.resume_ns = o->resume_timeout_ns,
+		.is_recovering = disk->is_recovering,
 	};
 	struct worker_config config = {
 		.shard = &shard,

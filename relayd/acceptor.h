@@ -21,6 +21,7 @@ struct options;
 struct account;
 struct service_figures;
 struct dir_registry;
+struct published;
 struct state_in;
 struct state_out;
 struct stored_notifier;
@@ -34,6 +35,8 @@ struct acceptor_disk {
 	struct dir_registry *registry;
 	struct stored_notifier
 	    *stored; /* notified of directories; may be NULL */
+	/* Not 0: what an earlier relay has left there is being cut. */
+	const struct published *is_recovering;
 };
 
 /* The workers of the process before, and their sockets for UDP. */

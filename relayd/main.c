@@ -48,6 +48,7 @@ struct relay {
 	struct acceptor *acceptor;
 	struct acceptor_disk disk;
 	struct recovery_thread *recovery;
+	struct published is_recovering;
 	struct retention_thread *retention;
 	struct http *http;
 	struct threads threads;
@@ -75,7 +76,7 @@ recover(struct relay *r)
 	memset(r->recovery_sandbox.removes, 0,
 	    sizeof(r->recovery_sandbox.removes));
 	recovery_start(&r->recovery, r->disk.base_fd, RECOVERY_WAIT_NS,
-	    give_up_rights, &r->recovery_sandbox);
+	    give_up_rights, &r->recovery_sandbox, &r->is_recovering);
 }
 
 static void
@@ -294,6 +295,7 @@ prepare(struct relay *r)
 	if (st != OK)
 		return st;
 	r->disk.stored = retention_thread_notifier(r->retention);
+	r->disk.is_recovering = &r->is_recovering;
 	st = acceptor_prepare(r->acceptor, &r->disk);
 	if (st != OK)
 		return st;

@@ -473,9 +473,9 @@ end_abandoned(struct worker *w)
 	}
 	list_each_safe (
 	    s, next, &w->shard->sessions, struct session, shard_node)
-		if (st == OK && !s->is_ended &&
+		if (st == OK && !s->is_ended && s->parked_until_ns == 0 &&
 		    idmap_find(&controlled, s->id) == NULL)
-			session_end(s, true);
+			session_close(s, true);
 	idmap_free(&controlled);
 	return st;
 }

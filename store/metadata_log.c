@@ -120,6 +120,16 @@ scan_again(struct version *v)
 }
 
 void
+metadata_log_continue(struct metadata_log *log, uint64_t length)
+{
+	struct version *v = published_pointer(&log->version);
+
+	publish(&v->length, length);
+	v->has_no_scan = true;
+	metadata_log_append(log, NULL, 0, 0);
+}
+
+void
 metadata_log_append(
     struct metadata_log *log, const void *p, uint64_t n, uint32_t padding)
 {

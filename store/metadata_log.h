@@ -38,6 +38,8 @@ void metadata_log_put(struct metadata_log *log); /* NULL is fine */
 /* Writer: the current file is now an empty one in FOLDER. */
 enum status metadata_log_begin(
     struct metadata_log *log, struct folder *folder) MUST_CHECK;
+/* Writer: it is not empty, but has LENGTH bytes of an earlier session. */
+void metadata_log_continue(struct metadata_log *log, uint64_t length);
 /* Writer: N bytes from P, complete declarations, and PADDING zeros were
  * appended to the file. */
 void metadata_log_append(

@@ -268,6 +268,15 @@ packet_log_append(struct packet_log *log, const struct index_record *rec)
 }
 
 void
+packet_log_continue(
+    struct packet_log *log, uint64_t n, const struct index_record *last)
+{
+	set_ctf_stream(log, last->ctf_stream);
+	log->last_time = last->timestamp_end;
+	publish(&log->count, n);
+}
+
+void
 packet_log_beacon(struct packet_log *log, uint64_t time, uint64_t ctf_stream)
 {
 	set_ctf_stream(log, ctf_stream);

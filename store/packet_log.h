@@ -104,6 +104,10 @@ void packet_log_drop_file(
 void packet_log_drop_chunk(struct packet_log *log, uint64_t chunk);
 /* Append a record that is in the index file. */
 void packet_log_append(struct packet_log *log, const struct index_record *rec);
+/* The first N records are those of a file that was there before, which was
+ * added; LAST is the last of them. */
+void packet_log_continue(
+    struct packet_log *log, uint64_t n, const struct index_record *last);
 /* No event older than TIME will come. A TIME before the last packet's end or
  * the last beacon is ignored. */
 void packet_log_beacon(

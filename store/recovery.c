@@ -589,6 +589,7 @@ struct recovery_thread {
 	int ended_fd; /* an eventfd */
 	void (*begin)(void *arg);
 	void *arg;
+	struct published *is_running;
 };
 
 static void *
@@ -598,12 +599,15 @@ run_recovery(void *arg)
 
 	r->begin(r->arg);
 	(void)recovery_run(r->base_fd, &r->stop);
+	if (r->is_running != NULL)
+		publish(r->is_running, 0);
 	(void)eventfd_write(r->ended_fd, 1);
 	return NULL;
 }
 
 static struct recovery_thread *
-recovery_create(int base_fd, void (*begin)(void *arg), void *arg)
+recovery_create(int base_fd, void (*begin)(void *arg), void *arg,
+    struct published *is_running)
 {
 	struct recovery_thread *r = calloc(1, sizeof(*r));
 
@@ -612,6 +616,9 @@ recovery_create(int base_fd, void (*begin)(void *arg), void *arg)
 	r->base_fd = base_fd;
 	r->begin = begin;
 	r->arg = arg;
+	r->is_running = is_running;
+	if (is_running != NULL)
+		publish(is_running, 1);
 	r->ended_fd = eventfd(0, EFD_CLOEXEC);
 	if (r->ended_fd >= 0 && thread_start(&r->thread, run_recovery, r) == 0)
 		return r;
@@ -623,14 +630,17 @@ recovery_create(int base_fd, void (*begin)(void *arg), void *arg)
 
 void
 recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
-    void (*begin)(void *arg), void *arg)
+    void (*begin)(void *arg), void *arg, struct published *is_running)
 {
-	struct recovery_thread *r = recovery_create(base_fd, begin, arg);
+	struct recovery_thread *r = recovery_create(
+	    base_fd, begin, arg, is_running);
 	struct pollfd ended = { .events = POLLIN };
 
 	*out = NULL;
 	if (r == NULL) {
 		(void)recovery_run(base_fd, NULL);
+		if (is_running != NULL)
+			publish(is_running, 0);
 		return;
 	}
 	ended.fd = r->ended_fd;

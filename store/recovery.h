@@ -21,11 +21,12 @@ struct recovery_thread;
  */
 unsigned recovery_run(int base_fd, const struct published *stop);
 
-/* Returns when recovery is done, or after WAIT_NS. BASE_FD and ARG are borrowed
- * until recovery_stop(); the thread calls BEGIN with ARG first. *OUT is NULL if
- * recovery is done. */
+/* Returns when recovery is done, or after WAIT_NS. BASE_FD, ARG and IS_RUNNING
+ * are borrowed until recovery_stop(); the thread calls BEGIN with ARG first.
+ * *OUT is NULL if recovery is done. *IS_RUNNING is not 0 until it is done; NULL
+ * is fine. */
 void recovery_start(struct recovery_thread **out, int base_fd, uint64_t wait_ns,
-    void (*begin)(void *arg), void *arg);
+    void (*begin)(void *arg), void *arg, struct published *is_running);
 /* Stop early: the next start does the rest. NULL is fine. */
 void recovery_stop(struct recovery_thread *r);
 

@@ -53,14 +53,76 @@ session_dir_show_claim(int fd)
 	(void)fcntl(fd, F_OFD_SETLK, &all);
 }
 
+/* The content of the file with KEY. */
+#define KEY_TEXT (2 * SECRET_LEN + 1)
+
+static void
+key_text(char out[KEY_TEXT + 1], const struct secret *key)
+{
+	for (size_t i = 0; i < SECRET_LEN; i++)
+		snprintf(out + 2 * i, 3, "%02x", key->b[i]);
+	memcpy(out + 2 * SECRET_LEN, "\n", 2);
+}
+
+static bool
+has_key(int fd, const struct session_dir *d)
+{
+	char want[KEY_TEXT + 1], got[KEY_TEXT] = "";
+	bool is_same;
+	int file;
+
+	if (!d->has_key || dir_open_file(&file, fd, SESSION_DIR_KEY,
+			       O_RDONLY | O_NONBLOCK) != OK)
+		return false;
+	key_text(want, &d->key);
+	is_same = read(file, got, KEY_TEXT) == KEY_TEXT &&
+		  memcmp(got, want, KEY_TEXT) == 0;
+	close(file);
+	return is_same;
+}
+
+/* Without it the session can be resumed only as long as this process has it. */
+static void
+write_key(struct session_dir *d)
+{
+	char text[KEY_TEXT + 1];
+	bool is_written;
+	int file;
+
+	if (!d->has_key)
+		return;
+	/* What an earlier session has left is ours. */
+	d->has_beacons = has_key(d->fd, d);
+	if (d->has_beacons)
+		return;
+	key_text(text, &d->key);
+	if (dir_open_file(&file, d->fd, SESSION_DIR_KEY,
+		O_WRONLY | O_CREAT | O_EXCL) == OK) {
+		is_written = fchmod(file, S_IRUSR | S_IWUSR) == 0 &&
+			     write(file, text, KEY_TEXT) == KEY_TEXT &&
+			     (!store_syncs_names(d->store) ||
+				 fdatasync(file) == 0);
+		dir_close(file);
+		if (is_written)
+			return;
+		(void)dir_unlink(d->fd, SESSION_DIR_KEY);
+	}
+	log_peer_errno(LOG_WARN,
+	    "%s: cannot write the key: the session cannot be resumed when the "
+	    "relay was killed",
+	    d->path->s);
+}
+
 /* Claim the directory against other relays. IS_NEW: it was just created. */
 static bool
-take(int fd, bool is_new, const struct dir_claim *c)
+take(const struct session_dir *d, int fd, bool is_new)
 {
+	const struct dir_claim *c = d->claim;
 	struct dir_id id;
 	const bool has_room = is_new ||
 			      (c->may_add && dir_identify(&id, fd) == OK &&
-				  dir_is_same(&id, &c->shared));
+				  dir_is_same(&id, &c->shared)) ||
+			      has_key(fd, d);
 
 	/* Another relay's snapshot sessions have the shared lock, too: only
 	 * the first one of this relay can see that. */
@@ -202,11 +264,13 @@ create_folders(int base, const struct dir_claim *c)
 	return dir_create(base, path);
 }
 
-/* Create the directory of C, and claim it. E_EXISTS: it belongs to another
- * session. */
+/* Create the claimed directory of D, and lock it. E_EXISTS: it belongs to
+ * another session. */
 static enum status
-make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
+make_leaf(struct session_dir *d, int *out, bool *is_new)
 {
+	const struct dir_claim *c = d->claim;
+	struct output *o = d->output;
 	const char *path = c->path->s;
 	enum status st;
 
@@ -222,24 +286,25 @@ make_leaf(struct output *o, struct dir_claim *c, int *out, bool *is_new)
 		st = folder_dir_open(out, o->fd, path);
 	if (st != OK)
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
-	if (take(*out, *is_new, c))
+	if (take(d, *out, *is_new))
 		return OK;
 	folder_dir_close(*out);
 	return E_EXISTS;
 }
 
-/* Make the directory of C. E_EXISTS: component *LEVEL is another session's. */
+/* Make the directory of D. E_EXISTS: component *LEVEL is another session's. */
 static enum status
-try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
-    unsigned *level)
+try_path(struct session_dir *d, int *out, bool *is_new, unsigned *level)
 {
+	const struct dir_claim *c = d->claim;
+	const struct output *o = d->output;
 	const char *path = c->path->s;
 	enum status st;
 
 	*level = foreign_folder(o->fd, path, c->finished_at, false);
 	if (*level != UINT_MAX)
 		return E_EXISTS;
-	st = make_leaf(o, c, out, is_new);
+	st = make_leaf(d, out, is_new);
 	if (st != OK) {
 		*level = last_level(path);
 		return st;
@@ -257,14 +322,15 @@ try_path(struct output *o, struct dir_claim *c, int *out, bool *is_new,
 
 /* The same, with other names while they are taken. */
 static enum status
-make_dir(struct output *o, struct dir_claim *c, int *out, bool *is_new)
+make_dir(struct session_dir *d, int *out, bool *is_new)
 {
+	struct dir_claim *c = d->claim;
 	struct dir_id id;
 	unsigned level;
 	enum status st;
 
 	do {
-		st = try_path(o, c, out, is_new, &level);
+		st = try_path(d, out, is_new, &level);
 		if (st == OK) {
 			if (dir_identify(&id, *out) == OK)
 				dir_claim_settled(c, &id);
@@ -301,16 +367,18 @@ find_place(struct session_dir *d, const struct relpath *wanted)
 		st = dir_registry_claim(&d->claim, d->store->config.registry,
 		    &d->output->id, wanted, DIR_CLAIM_BESIDE, d->sharers);
 	if (st == OK)
-		st = make_dir(d->output, d->claim, &d->fd, &d->is_new);
+		st = make_dir(d, &d->fd, &d->is_new);
 	if (st == OK)
 		st = relpath_dup(&d->path, d->claim->path);
 	d->journal_root.path = d->path;
+	if (st == OK)
+		write_key(d);
 	return st;
 }
 
 enum status
 session_dir_claim(struct session_dir **out, struct store *store,
-    const struct relpath *wanted, uint64_t sharers)
+    const struct relpath *wanted, uint64_t sharers, const struct secret *key)
 {
 	struct session_dir *d;
 	enum status st;
@@ -319,6 +387,10 @@ session_dir_claim(struct session_dir **out, struct store *store,
 	if (new_dir(&d, store) != OK)
 		return E_NOMEM;
 	d->sharers = sharers;
+	if (key != NULL) {
+		d->has_key = true;
+		d->key = *key;
+	}
 	st = find_place(d, wanted);
 	if (st != OK) {
 		log_failure(wanted, st);
@@ -451,6 +523,8 @@ make_again(struct session_dir *d)
 	if (new_dir(&next, d->store) != OK)
 		return E_NOMEM;
 	next->sharers = d->sharers;
+	next->has_key = d->has_key;
+	next->key = d->key;
 	/* The path is still claimed. */
 	if (next->output == d->output) {
 		next->claim = d->claim;
@@ -575,6 +649,8 @@ static const struct state_member members[] = {
 	STATE_CODE(struct session_dir, output),
 	STATE_CODE(struct session_dir, next),
 	STATE_KEEP(struct session_dir, has_beacons),
+	STATE_KEEP(struct session_dir, has_key),
+	STATE_BYTES(struct session_dir, key),
 };
 static STATE_TABLE(session_dir_state, struct session_dir, members);
 

@@ -19,6 +19,7 @@
 
 #include "common/compiler.h"
 #include "common/relpath.h"
+#include "common/secret.h"
 #include "common/status.h"
 #include "store/journal.h"
 
@@ -51,6 +52,8 @@ struct session_dir {
 	 * reference, or NULL. */
 	struct session_dir *next;
 	bool has_beacons; /* BEACONS_FILE was made in it */
+	bool has_key;	  /* the session may be resumed by who knows KEY */
+	struct secret key;
 };
 
 /*
@@ -59,12 +62,17 @@ struct session_dir {
  * component) is a session's directory, the parent gets a suffix first. SHARERS,
  * not 0, stands for a peer, host and session name: its snapshot sessions share
  * a directory, including one that an earlier session created, because their
- * chunks have different names; 0: the directory is for one session. E_IO,
- * E_NOMEM, E_LIMIT (a name is too long); E_LATER: call it again in the next
- * cycle.
+ * chunks have different names; 0: the directory is for one session. KEY, not
+ * NULL: one that an earlier session with this key created is taken, too, with
+ * what is in it, and a later one may take this (resume 4). E_IO, E_NOMEM,
+ * E_LIMIT (a name is too long); E_LATER: call it again in the next cycle.
  */
 enum status session_dir_claim(struct session_dir **out, struct store *store,
-    const struct relpath *wanted, uint64_t sharers) MUST_CHECK;
+    const struct relpath *wanted, uint64_t sharers,
+    const struct secret *key) MUST_CHECK;
+/* The file with the key, in the directory: 32 hexadecimal digits and a newline.
+ * Only the relay's user can read it. */
+#define SESSION_DIR_KEY ".tracepulse-key"
 
 /*
  * *D is a reference. If somebody removed the directory, it is created again at

@@ -301,18 +301,14 @@ unlink_made(struct tracefile *tf)
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
 
-enum status
-tracefile_create(struct tracefile **out, struct store *store,
-    struct chunk *chunk, struct chunk_family *family, uint64_t number,
-    bool replaces, enum tracefile_index index)
+struct tracefile *
+tracefile_alloc(struct store *store, struct chunk *chunk,
+    struct chunk_family *family, uint64_t number, enum tracefile_index index)
 {
 	struct tracefile *tf = calloc(1, sizeof(*tf));
-	char path[CHUNK_FILE_PATH_MAX];
-	enum status st;
 
-	*out = NULL;
 	if (tf == NULL)
-		return E_NOMEM;
+		return NULL;
 	tf->store = store;
 	tf->chunk = chunk_get(chunk);
 	tf->dir = session_dir_get(chunk->dir);
@@ -322,6 +318,31 @@ tracefile_create(struct tracefile **out, struct store *store,
 	tf->index_format = index;
 	tf->data.fd = tf->index.fd = -1;
 	list_init(&tf->open_node);
+	return tf;
+}
+
+void
+tracefile_count_file(struct chunk_family *family, uint64_t number)
+{
+	if (!family->is_numbered)
+		number = 0;
+	if (family->n_files <= number)
+		family->n_files = number + 1;
+}
+
+enum status
+tracefile_create(struct tracefile **out, struct store *store,
+    struct chunk *chunk, struct chunk_family *family, uint64_t number,
+    bool replaces, enum tracefile_index index)
+{
+	struct tracefile *tf = tracefile_alloc(
+	    store, chunk, family, number, index);
+	char path[CHUNK_FILE_PATH_MAX];
+	enum status st;
+
+	*out = NULL;
+	if (tf == NULL)
+		return E_NOMEM;
 	/* A file that this family never created belongs to another program. */
 	tf->replaces = replaces && number < family->n_files;
 	if (tf->replaces)
@@ -334,10 +355,7 @@ tracefile_create(struct tracefile **out, struct store *store,
 		tracefile_discard(tf);
 		return st;
 	}
-	if (!family->is_numbered)
-		number = 0;
-	if (family->n_files <= number)
-		family->n_files = number + 1;
+	tracefile_count_file(family, number);
 	*out = tf;
 	return OK;
 }
@@ -345,19 +363,28 @@ tracefile_create(struct tracefile **out, struct store *store,
 enum status
 tracefile_set_log(struct tracefile *tf, struct packet_log *log)
 {
+	struct index_record last;
 	struct folder *folder;
 	enum status st;
+	uint64_t n;
 
-	assert(tf->log == NULL && tf->data.length == 0);
+	assert(tf->log == NULL);
 	st = chunk_folder(tf->chunk, tf->family, &folder);
 	if (st != OK)
 		return st;
 	st = packet_log_file_create(
 	    &tf->log_file, folder, tf->number, tf->chunk->serial);
 	folder_put(folder);
-	if (st == OK)
-		tf->log = packet_log_get(log);
-	return st;
+	if (st != OK)
+		return st;
+	tf->log = packet_log_get(log);
+	n = tracefile_records(tf, &last);
+	if (n > 0) {
+		packet_log_add_file(log, tf->log_file);
+		tf->log_file = NULL;
+		packet_log_continue(log, n, &last);
+	}
+	return OK;
 }
 
 /* Remove an index file whose header could not be written: readers refuse it. */
@@ -373,10 +400,9 @@ settle_header(struct tracefile *tf)
 	(void)dir_unlink(chunk_fd(tf->chunk), path);
 }
 
-/* Remove what was written ahead but never counted. To open the file again
- * removes its tail. */
-static void
-settle_ahead(struct tracefile *tf)
+/* To open the file again removes its tail. */
+void
+tracefile_drop_ahead(struct tracefile *tf)
 {
 	const bool has_tail = tf->data.has_tail || tf->index.has_tail;
 
@@ -403,7 +429,7 @@ tracefile_close(struct tracefile *take_tf)
 		    TRACEFILE_FMT ": index records lost at close",
 		    TRACEFILE_ARGS(tf));
 	settle_header(tf);
-	settle_ahead(tf);
+	tracefile_drop_ahead(tf);
 	tracefile_close_fds(tf);
 	if (tf->store->is_ending)
 		journal_end(tf->dir->output->journal);
@@ -748,7 +774,7 @@ void
 tracefile_settle(struct tracefile *tf, struct packet *first)
 {
 	assert(tracefile_n_waiting(tf) == 0);
-	settle_ahead(tf);
+	tracefile_drop_ahead(tf);
 	if (first != NULL && !tf->is_discarded &&
 	    tf->chunk->command != CHUNK_DELETE)
 		append_tail(tf, first);

@@ -28,6 +28,7 @@ struct state_out;
 struct chunk;
 struct chunk_family;
 struct log_file;
+struct index_record;
 struct packet;
 struct packet_log;
 struct session_dir;
@@ -89,8 +90,23 @@ enum status tracefile_create(struct tracefile **out, struct store *store,
     struct chunk *chunk, struct chunk_family *family, uint64_t number,
     bool replaces, enum tracefile_index index) MUST_CHECK;
 
-/* Records also go to LOG, once they are in the index file. Takes a reference.
- * Call it before the first packet. E_IO, E_NOMEM. */
+/*
+ * Continue the only file of the family, which an earlier session of the same
+ * sender has left in this directory: it is cut to the packets that have
+ * records. E_NOENT: there is none. E_EXISTS: it is not such a file, and was
+ * left alone. Else as tracefile_create().
+ */
+enum status tracefile_continue(struct tracefile **out, struct store *store,
+    struct chunk *chunk, struct chunk_family *family,
+    enum tracefile_index index) MUST_CHECK;
+/* The number of records in the index file; unless it is 0, *LAST is the last of
+ * them. What cannot be read counts as none. */
+uint64_t tracefile_records(
+    const struct tracefile *tf, struct index_record *last) MUST_CHECK;
+
+/* Records also go to LOG, once they are in the index file; it is empty, and
+ * gets those that are there at once. Takes a reference. Call it before the
+ * first packet. E_IO, E_NOMEM. */
 enum status tracefile_set_log(
     struct tracefile *tf, struct packet_log *log) MUST_CHECK;
 
@@ -114,6 +130,9 @@ enum status tracefile_write_ahead(
     struct tracefile *tf, const void *p, uint64_t n, uint64_t at) MUST_CHECK;
 enum status tracefile_count_bytes(
     struct tracefile *tf, uint64_t n, uint32_t padding) MUST_CHECK;
+
+/* Drop what was written ahead, but is not counted. */
+void tracefile_drop_ahead(struct tracefile *tf);
 
 /* Packets lost because their records could not be written. */
 struct tracefile_lost {

@@ -32,6 +32,12 @@ tracefile_reserve(const struct tracefile *tf)
 	return &tf->dir->output->reserve;
 }
 
+/* Nothing of it is on the disk yet. NULL: no memory. */
+struct tracefile *tracefile_alloc(struct store *store, struct chunk *chunk,
+    struct chunk_family *family, uint64_t number, enum tracefile_index index);
+/* File NUMBER of the family was made. */
+void tracefile_count_file(struct chunk_family *family, uint64_t number);
+
 /* Was the chunk removed and created again? Then other files may be at these
  * paths. */
 bool tracefile_lost_place(const struct tracefile *tf);
@@ -41,6 +47,9 @@ bool tracefile_lost_place(const struct tracefile *tf);
 enum status tracefile_ensure_open(struct tracefile *tf) MUST_CHECK;
 /* Create a file at PATH, counted and in the journal. */
 enum status tracefile_make(struct tracefile *tf, struct tracefile_file *f,
+    const char *path) MUST_CHECK;
+/* Open a file that is at PATH already, in the same way. E_NOENT, E_IO. */
+enum status tracefile_find(struct tracefile *tf, struct tracefile_file *f,
     const char *path) MUST_CHECK;
 /* Remove it again: there is no space for its first bytes. */
 void tracefile_unmake(

@@ -276,10 +276,32 @@ log_creation(struct tracefile *tf, enum status st, const char *path)
 	    "%s/%s: cannot create it", session_dir_text(tf->chunk->dir), path);
 }
 
+/* F is open at PATH: count it, and enter it in the journal, which searches the
+ * session's folder, or, if that is the whole output directory, the folder of
+ * the stream. */
+static enum status
+enter_file(struct tracefile *tf, struct tracefile_file *f, const char *path)
+{
+	struct dir_id id;
+
+	tf->store->n_open++;
+	if (dir_identify(&id, f->fd) != OK) {
+		log_peer_errno(LOG_ERROR, "%s/%s: cannot stat it",
+		    session_dir_text(tf->chunk->dir), path);
+		close_fd(tf, f);
+		return E_IO;
+	}
+	f->is_made = true;
+	journal_add_file(tf->dir->output->journal, &f->journal,
+	    tf->chunk->is_base ? &tf->family->journal_root
+			       : &tf->dir->journal_root,
+	    &id, f == &tf->index);
+	return OK;
+}
+
 enum status
 tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 {
-	struct dir_id id;
 	enum status st;
 	bool is_new = false, made;
 
@@ -292,23 +314,24 @@ tracefile_make(struct tracefile *tf, struct tracefile_file *f, const char *path)
 		log_creation(tf, st, path);
 		return st;
 	}
-	tf->store->n_open++;
-	if (dir_identify(&id, f->fd) != OK) {
-		log_peer_errno(LOG_ERROR, "%s/%s: cannot stat it",
-		    session_dir_text(tf->chunk->dir), path);
-		close_fd(tf, f);
+	st = enter_file(tf, f, path);
+	if (st != OK) {
 		/* It would make the next attempt fail. */
 		(void)dir_unlink(chunk_fd(tf->chunk), path);
-		return E_IO;
+		return st;
 	}
-	f->is_made = true;
-	/* The journal searches the session's folder, or, if that is the whole
-	 * output directory, the folder of the stream. */
-	journal_add_file(tf->dir->output->journal, &f->journal,
-	    tf->chunk->is_base ? &tf->family->journal_root
-			       : &tf->dir->journal_root,
-	    &id, f == &tf->index);
 	return sync_name(tf, f, path, is_new);
+}
+
+enum status
+tracefile_find(struct tracefile *tf, struct tracefile_file *f, const char *path)
+{
+	enum status st;
+
+	take_descriptors(tf);
+	st = dir_open_file(
+	    &f->fd, chunk_fd(tf->chunk), path, O_RDWR | O_NONBLOCK);
+	return st == OK ? enter_file(tf, f, path) : st;
 }
 
 void

@@ -19,6 +19,7 @@
 #include "ctf/packet.h"
 #include "store/chunk.h"
 #include "store/dir.h"
+#include "store/session_dir.h"
 
 #define BLOCK 512 /* stat(2), st_blocks */
 #define METADATA "metadata"
@@ -201,7 +202,13 @@ is_of_trace(const struct tree *t, const char *name, const struct stat *sb)
 static void
 visit_file(struct tree *t, const char *name, const struct stat *sb)
 {
-	if ((t->removes || t->see != NULL) && !is_of_trace(t, name, sb)) {
+	const bool is_key = strcmp(name, SESSION_DIR_KEY) == 0;
+
+	/* Nobody may read it; it goes with the trace. */
+	if (is_key && !t->removes)
+		return;
+	if ((t->removes || t->see != NULL) && !is_key &&
+	    !is_of_trace(t, name, sb)) {
 		t->found.n_foreign++;
 		return;
 	}

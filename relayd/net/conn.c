@@ -344,8 +344,10 @@ make_endpoint(struct conn *c, struct conns *set)
 		return ingest_create(&c->ingest, set->shard, c->peer, c);
 	if (c->kind == CONN_CONTROL && c->control == NULL)
 		st = control_create(&c->control, set->control_config, c->peer);
-	if (st == OK && c->kind == CONN_CONTROL)
+	if (st == OK && c->kind == CONN_CONTROL) {
 		c->control->shard = set->shard;
+		c->control->conn = c;
+	}
 	return st;
 }
 

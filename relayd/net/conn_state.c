@@ -93,10 +93,12 @@ read_contents(struct conn *c, struct conns *set, struct state_in *in)
 			c->gone->key.worker = set->shard->config.worker;
 	}
 	has_endpoint = st == OK && state_get_bool(in);
-	if (st == OK && has_endpoint && c->kind == CONN_CONTROL)
+	if (st == OK && has_endpoint && c->kind == CONN_CONTROL) {
 		st = control_get_state(
 		    &c->control, in, set->control_config, c->peer, set->shard);
-	else if (st == OK && has_endpoint)
+		if (c->control != NULL)
+			c->control->conn = c;
+	} else if (st == OK && has_endpoint)
 		st = set->shard == NULL ? E_MALFORMED
 					: ingest_get_state(&c->ingest, in,
 					      set->shard, c->peer, c);

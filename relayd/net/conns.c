@@ -131,10 +131,13 @@ resume_held(struct conns *set)
 static void
 close_orphans(struct conns *set)
 {
+	struct control *c;
 	struct ingest *in;
 
 	while ((in = ingest_orphan(set->shard)) != NULL)
 		conn_destroy(in->conn, false);
+	while ((c = control_replaced(set->shard)) != NULL)
+		conn_destroy(c->conn, false);
 }
 
 static uint64_t

@@ -149,6 +149,7 @@ options_set_defaults(struct options *o)
 		.max_memory = UINT64_C(256) << 20,
 		.max_packet_size = PACKET_SIZE_DEFAULT,
 		.index_lock_timeout_ns = NS_PER_S,
+		.resume_timeout_ns = RESUME_TIMEOUT,
 		.keep_at_least_ns = KEEP_AT_LEAST,
 	};
 	if (cores > 0)

@@ -32,6 +32,10 @@
 
 /* When data is synced to disk. */
 enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET, SYNC_TIME };
+/* A sender restarts, or its machine does, within a minute; a program that waits
+ * longer between two tries goes on in its files. */
+#define RESUME_TIMEOUT (60 * NS_PER_S)
+#define RESUME_TIMEOUT_MAX (3600 * NS_PER_S)
 /* A shorter time would keep the disk busy with syncs. */
 #define SYNC_TIME_MIN (100 * NS_PER_MS)
 #define SYNC_TIME_MAX (3600 * NS_PER_S)
@@ -146,6 +150,7 @@ struct options {
 	uint64_t max_memory;  /* bytes */
 	uint64_t max_packet_size;
 	uint64_t index_lock_timeout_ns; /* 0: do not wait */
+	uint64_t resume_timeout_ns;	/* 0: sessions do not wait */
 	struct sync_when sync;
 	uint64_t max_use; /* bytes; 0: unlimited */
 	struct keep_free keep_free;

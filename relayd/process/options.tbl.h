@@ -114,6 +114,9 @@ OPTION(MAX_PACKET_SIZE, 0, "max-packet-size", "SIZE",
 OPTION(INDEX_LOCK_TIMEOUT, 0, "index-lock-timeout", "TIME",
     TIME(index_lock_timeout_ns, 0, SYNC_TIME_MAX),
     "wait at most TIME for readers of an index file (ms, s, m) [1s]")
+OPTION(RESUME_TIMEOUT, 0, "resume-timeout", "TIME",
+    TIME(resume_timeout_ns, 0, RESUME_TIMEOUT_MAX),
+    "keep a session whose sender may come back for TIME (ms, s, m) [60s]")
 OPTION(SYNC, 0, "sync", "WHEN",
     UNITS(OPTION_TIME_UNITS, SETTING(sync)),
     "sync files: none, close, packet, or every TIME (ms, s, m) [none]")

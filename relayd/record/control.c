@@ -52,26 +52,80 @@ on_version(struct control *c, struct reader *body, struct buf *out)
 static enum status
 on_get_configuration(struct control *c, struct reader *body, struct buf *out)
 {
-	uint64_t flags = c->config->allow_clear ? RELAY_CONFIG_CLEAR_ALLOWED
-						: 0;
+	const uint64_t flags = c->config->allow_clear
+				   ? RELAY_CONFIG_CLEAR_ALLOWED
+				   : 0;
+	const uint64_t offers = RELAY_CONFIG_RESUME |
+				(c->config->has_udp ? RELAY_CONFIG_UDP : 0);
 	uint64_t query;
 
 	if (relay_id_decode(body, &query) != OK)
 		return E_MALFORMED;
-	if (query == RELAY_CONFIG_UDP && c->config->has_udp) {
-		flags |= RELAY_CONFIG_UDP;
-	} else if (query != 0) {
+	if ((query & ~offers) != 0) {
 		relay_reply_configuration(out, RELAY_INVALID_PROTOCOL, 0);
 		return E_REFUSED;
 	}
-	relay_reply_configuration(out, RELAY_OK, flags);
+	relay_reply_configuration(out, RELAY_OK, flags | query);
 	return OK;
+}
+
+/* The session that this connection creates may be resumed. */
+static enum status
+on_resume(struct control *c, struct reader *body, struct buf *out)
+{
+	const enum status st = relay_resume_decode(body, &c->key);
+
+	if (st == E_MALFORMED)
+		return st;
+	c->may_resume = st == OK;
+	return reply_or_close(out, st == OK ? RELAY_OK : RELAY_INVALID);
+}
+
+/* Another connection may have the session, if it is resumed: that one is
+ * closed at the end of the cycle. */
+static void
+take_session(struct control *c, struct session *s)
+{
+	struct control *old = s->control;
+
+	if (old != NULL) {
+		log_info(
+		    "%s its connection from %s is replaced", s->tag, old->peer);
+		old->session = NULL;
+		old->has_logged_end = true;
+		list_append(&c->shard->work.replaced, &old->replaced_node);
+	}
+	s->control = c;
+	c->session = s;
+}
+
+struct control *
+control_replaced(const struct shard *sh)
+{
+	return list_empty(&sh->work.replaced)
+		   ? NULL
+		   : list_first(
+			 &sh->work.replaced, struct control, replaced_node);
+}
+
+static enum status
+create_session(struct control *c, struct reader *body, struct session **out)
+{
+	struct relay_create_session request;
+	enum status st = relay_create_session_decode(body, c->minor, &request);
+
+	if (st != OK)
+		return st;
+	request.may_resume = c->may_resume;
+	request.key = c->key;
+	return session_create(out, c->shard, &request, c->minor, c->peer);
 }
 
 static enum status
 on_create_session(struct control *c, struct reader *body, struct buf *out)
 {
 	struct relay_create_session request;
+	struct session *s;
 	enum status st;
 
 	if (c->session != NULL) {
@@ -92,10 +146,7 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 	}
 	if (!shard_may_begin_session(c->shard))
 		return E_LATER;
-	st = relay_create_session_decode(body, c->minor, &request);
-	if (st == OK)
-		st = session_create(
-		    &c->session, c->shard, &request, c->minor, c->peer);
+	st = create_session(c, body, &s);
 	if (st == E_LATER)
 		return st;
 	if (st != OK) {
@@ -105,8 +156,8 @@ on_create_session(struct control *c, struct reader *body, struct buf *out)
 		 * is none: only the end of the connection ends this wait. */
 		return E_REFUSED_CLOSE;
 	}
-	relay_reply_session(
-	    out, c->minor, c->session->id, RELAY_OK, session_path(c->session));
+	take_session(c, s);
+	relay_reply_session(out, c->minor, s->id, RELAY_OK, session_path(s));
 	return OK;
 }
 
@@ -363,6 +414,23 @@ on_udp_status(struct control *c, struct reader *body, struct buf *out)
 	return OK;
 }
 
+static enum status
+on_stream_written(struct control *c, struct reader *body, struct buf *out)
+{
+	struct relay_written w = { 0 };
+	struct stream *t;
+	uint64_t handle;
+
+	if (relay_id_decode(body, &handle) != OK)
+		return E_MALFORMED;
+	t = session_stream(c->session, handle);
+	if (t != NULL)
+		stream_written(t, &w);
+	relay_reply_written(
+	    out, t != NULL ? RELAY_OK : RELAY_UNKNOWN_ERROR, &w);
+	return t != NULL ? OK : E_REFUSED_CLOSE;
+}
+
 static handler *
 handler_of(uint32_t cmd)
 {
@@ -439,6 +507,7 @@ control_create(
 		return E_NOMEM;
 	c->config = config;
 	c->peer = peer;
+	list_init(&c->replaced_node);
 	return OK;
 }
 
@@ -447,8 +516,11 @@ control_destroy(struct control *c, bool aborted)
 {
 	if (c == NULL)
 		return;
-	if (c->session != NULL)
+	list_del(&c->replaced_node);
+	if (c->session != NULL) {
+		c->session->control = NULL;
 		session_end(c->session, aborted);
+	}
 	free(c);
 }
 
@@ -467,6 +539,10 @@ static const struct state_member members[] = {
 	STATE_KEEP(struct control, has_peer_id),
 	STATE_BYTES(struct control, uuid),
 	STATE_KEEP(struct control, peer_session),
+	STATE_DROP(struct control, conn),
+	STATE_DROP(struct control, replaced_node), /* they are closed */
+	STATE_KEEP(struct control, may_resume),
+	STATE_BYTES(struct control, key),
 };
 static STATE_TABLE(control_state, struct control, members);
 
@@ -491,6 +567,8 @@ control_get_state(struct control **out, struct state_in *in,
 	st = state_get(in, &control_state, c);
 	if (st == OK)
 		st = session_get_name(&c->session, in);
+	if (c->session != NULL)
+		c->session->control = c;
 	return st;
 }
 

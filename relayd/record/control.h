@@ -14,9 +14,12 @@
 
 #include "common/buf.h"
 #include "common/compiler.h"
+#include "common/list.h"
+#include "common/secret.h"
 #include "common/status.h"
 #include "proto/relay.h"
 
+struct conn;
 struct session;
 struct shard;
 struct state_in;
@@ -50,12 +53,20 @@ struct control {
 	bool has_peer_id;
 	struct relay_uuid uuid;
 	uint64_t peer_session;
+	struct conn *conn; /* whose endpoint this is, on a worker; borrowed */
+	struct list replaced_node; /* shard->work.replaced */
+	bool may_resume;	   /* RESUME came, with KEY */
+	struct secret key;
 };
 
 enum status control_create(struct control **out,
     const struct control_config *config, char *peer) MUST_CHECK;
 /* The connection is gone; ABORTED: because of an error. NULL is fine. */
 void control_destroy(struct control *c, bool aborted);
+
+/* A connection that the worker must close because another one has its session
+ * now; NULL: none. */
+struct control *control_replaced(const struct shard *sh);
 
 /* A restart (common/state.h), after the sessions of its shard. SHARD: NULL on
  * the main thread. */

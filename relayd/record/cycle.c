@@ -222,6 +222,7 @@ cycle_tick(struct shard *sh, uint64_t now_ns)
 		writer_retry_records(t);
 	gaps = end_gaps(sh, now_ns);
 	next = end_overdue(sh, now_ns);
+	next = clock_earlier(next, session_end_parked(sh, now_ns));
 	next = clock_earlier(next, retry_pending(sh, now_ns));
 	next = clock_earlier(next, stream_window_tick(sh, now_ns));
 	next = clock_earlier(next, free_memory(sh, now_ns));

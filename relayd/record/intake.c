@@ -401,6 +401,19 @@ count_all(struct stream *t, int sign)
 		(void)count_waiting(t, reorder_whole_at(r, i), sign);
 }
 
+void
+intake_begin_again(struct stream *t)
+{
+	struct intake *in = &t->intake;
+
+	count_all(t, -1);
+	reorder_free(&in->reorder);
+	list_del(&in->gapped_node);
+	in->gap_since_ns = 0;
+	intake_init(t);
+	intake_count_records(t);
+}
+
 enum status
 intake_get_state(struct stream *t, struct state_in *in)
 {

@@ -85,6 +85,8 @@ struct intake {
 void intake_init(struct stream *t);
 /* The stream is freed: drop what waits. */
 void intake_free(struct stream *t);
+/* Over TCP: drop what waits; numbers begin at 0 again. */
+void intake_begin_again(struct stream *t);
 
 /* Do packets come on data connections (and not over UDP)? */
 static inline bool

@@ -62,6 +62,7 @@ place_make_file(struct stream *t, struct tracefile **out)
 {
 	struct place *pl = &t->place;
 	enum status st = OK;
+	bool is_continued;
 
 	assert(*out == NULL && pl->chunk != NULL);
 	/* There is no folder if making it failed when the stream entered the
@@ -74,15 +75,24 @@ place_make_file(struct stream *t, struct tracefile **out)
 	/* Viewers must not open the file that is replaced any more. */
 	if (pl->has_wrapped && t->log != NULL)
 		packet_log_drop_file(t->log, pl->number, pl->chunk->serial);
-	st = tracefile_create(out, shard_of(t)->store, pl->chunk, pl->family,
-	    pl->number, pl->has_wrapped, index_format(t));
+	st = E_NOENT;
+	if (t->session->request.may_resume && !place_is_numbered(pl))
+		st = tracefile_continue(out, shard_of(t)->store, pl->chunk,
+		    pl->family, index_format(t));
+	is_continued = st == OK;
+	if (st == E_NOENT)
+		st = tracefile_create(out, shard_of(t)->store, pl->chunk,
+		    pl->family, pl->number, pl->has_wrapped, index_format(t));
 	if (st != OK)
 		return st;
 	st = stream_log_file(t, *out, pl->chunk, pl->family);
 	if (st == OK && !stream_window_opened(t))
 		st = E_NOMEM;
 	if (st != OK) {
-		tracefile_discard(*out);
+		if (is_continued)
+			tracefile_close(*out);
+		else
+			tracefile_discard(*out);
 		*out = NULL;
 	}
 	return st;

@@ -51,6 +51,8 @@ static const struct state_member work_members[] = {
 	STATE_DROP(struct shard_work, orphans), /* they are closed */
 	STATE_KEEP(struct shard_work, pending_ns),
 	STATE_KEEP(struct shard_work, relief_ns),
+	STATE_DROP(struct shard_work, replaced), /* they are closed */
+	STATE_CODE(struct shard_work, parked),
 };
 static STATE_TABLE(work_state, struct shard_work, work_members);
 

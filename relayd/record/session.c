@@ -116,8 +116,8 @@ count_began(struct session *s)
 	session_report(s, RELAY_EVENT_SESSION_BEGAN);
 }
 
-static bool
-has_open_stream(const struct session *s)
+bool
+session_has_open_stream(const struct session *s)
 {
 	const struct stream *t;
 
@@ -138,7 +138,8 @@ count_ending(struct session *s, bool aborted)
 	else if (aborted)
 		s->report.why = WHY_error;
 	else
-		s->report.why = has_open_stream(s) ? WHY_left : WHY_closed;
+		s->report.why = session_has_open_stream(s) ? WHY_left
+							   : WHY_closed;
 	count_active(s, UINT64_MAX);
 	stats_add(s->shard->stats, STAT_sessions_ending, 1);
 }
@@ -270,6 +271,12 @@ take_names(struct session *s, const char *path)
 	return st;
 }
 
+enum status
+session_set_peer(struct session *s, const char *peer)
+{
+	return make_tag(s, peer);
+}
+
 /* Make the tag again with the names that are known now. */
 static enum status
 name_tag(struct session *s)
@@ -305,11 +312,18 @@ enum status
 session_create(struct session **out, struct shard *sh,
     struct relay_create_session *take_request, unsigned minor, const char *peer)
 {
-	struct session *s = calloc(1, sizeof(*s));
-	enum status st;
+	struct session *s;
+	enum status st = E_NOENT;
 
 	assert(shard_is_mine(sh));
 	*out = NULL;
+	if (take_request->may_resume)
+		st = session_resume(out, sh, take_request, minor, peer);
+	if (st != E_NOENT) {
+		relay_create_session_clear(take_request);
+		return st;
+	}
+	s = calloc(1, sizeof(*s));
 	if (s == NULL) {
 		relay_create_session_clear(take_request);
 		return E_NOMEM;
@@ -482,11 +496,18 @@ session_is_receiving(const struct session *s)
 void
 session_end(struct session *s, bool aborted)
 {
-	struct stream *t, *next;
-
 	assert(shard_is_mine(s->shard));
 	log_info("%s control connection ended%s", s->tag,
 	    aborted ? " with an error" : "");
+	if (!session_park(s))
+		session_close(s, aborted);
+}
+
+void
+session_close(struct session *s, bool aborted)
+{
+	struct stream *t, *next;
+
 	count_ending(s, aborted);
 	s->is_ended = true;
 	siblings_let_go(s->siblings, 0);

@@ -24,6 +24,7 @@
 #include "store/packet.h"
 
 struct chunk;
+struct control;
 struct live_session;
 struct old_root;
 struct session_dir;
@@ -72,6 +73,11 @@ struct stream;
  * minute. Tracers with a live timer flush every few seconds, and the indexes of
  * one session come in the order in which they were sent. */
 #define SESSION_JUMP_TICKS UINT64_C(60000000000)
+
+/* Sessions of one worker whose senders have left and may come back. For one
+ * more the oldest ends: its sender goes on in its files, and only its viewers
+ * notice. */
+#define SESSION_PARKED_MAX 64
 
 /* How long a gap in the numbers may last while another data connection may fill
  * it, and how long a session without its control connection waits for more
@@ -185,6 +191,12 @@ struct session {
 
 	uint64_t linger_until_ns;
 	struct session_gone gone;
+	/* The endpoint of its control connection, which sets this; NULL: none
+	 * any more. */
+	struct control *control;
+	/* The sender may come back until then (session_park()); 0: it has not
+	 * left. */
+	uint64_t parked_until_ns;
 };
 
 /* Call GONE when the session is destroyed: until then it has descriptors. */
@@ -197,9 +209,10 @@ session_on_gone(struct session *s, void (*gone)(void *take_what, void *arg),
 
 /*
  * CREATE_SESSION, decoded: TAKE_REQUEST's names are taken over (also on
- * failure). E_REFUSED: the current chunk is unknown, the path is too long, or
- * the time cannot be a date; E_IO: the directory cannot be made; E_NOMEM. PEER,
- * for logs, is copied.
+ * failure). If it may be resumed, *OUT may be a session that exists
+ * (session_resume()). E_REFUSED: the current chunk is unknown, the path is too
+ * long, or the time cannot be a date; E_IO: the directory cannot be made;
+ * E_NOMEM. PEER, for logs, is copied.
  */
 enum status session_create(struct session **out, struct shard *sh,
     struct relay_create_session *take_request, unsigned minor,
@@ -214,11 +227,36 @@ void session_found_place(struct session *s, const struct relpath *path);
 const char *session_path(const struct session *s);
 
 /*
- * The control connection is gone; ABORTED: by an error. Commits whole packets.
- * Streams that wait for bytes stay, all others close. The session may be gone
- * on return.
+ * The control connection is gone; ABORTED: by an error. The session is kept if
+ * its sender may come back (session_park()). Otherwise it ends: whole packets
+ * are committed. Streams that wait for bytes stay, all others close. The
+ * session may be gone on return.
  */
 void session_end(struct session *s, bool aborted);
+/* The same if it must end. */
+void session_close(struct session *s, bool aborted);
+
+/*
+ * session_resume.c (resume 2 to 4). Keep S for its sender; false: it may not be
+ * resumed, or its streams are closed.
+ */
+bool session_park(struct session *s) MUST_CHECK;
+/* End those whose time is over. Returns when to call it again (ns); UINT64_MAX:
+ * none is kept. */
+uint64_t session_end_parked(struct shard *sh, uint64_t now_ns);
+/*
+ * REQUEST, which may be resumed, names a session of SH: let its sender go on,
+ * with new handles and numbers from 0 on; what was received and is not written
+ * is dropped. E_NOENT: there is none. E_REFUSED: it is a snapshot,
+ * or recovery is not over; E_NOMEM.
+ */
+enum status session_resume(struct session **out, struct shard *sh,
+    const struct relay_create_session *request, unsigned minor,
+    const char *peer) MUST_CHECK;
+/* For logs: S has another peer. */
+enum status session_set_peer(struct session *s, const char *peer) MUST_CHECK;
+/* Is a stream open? */
+bool session_has_open_stream(const struct session *s);
 
 /*
  * An index says that its stream has reached TIME. The time of a session

@@ -37,6 +37,8 @@ static const struct state_member request_members[] = {
 	STATE_KEEP(struct relay_create_session, creation_time),
 	STATE_STRUCT(struct relay_create_session, chunk, optional_state),
 	STATE_KEEP(struct relay_create_session, trace_format),
+	STATE_KEEP(struct relay_create_session, may_resume),
+	STATE_BYTES(struct relay_create_session, key),
 };
 static STATE_TABLE(request_state, struct relay_create_session, request_members);
 
@@ -142,6 +144,8 @@ static const struct state_member session_members[] = {
 	STATE_STRUCT(struct session, report, report_state),
 	STATE_KEEP(struct session, linger_until_ns),
 	STATE_STRUCT(struct session, gone, gone_state),
+	STATE_DROP(struct session, control), /* its endpoint, again */
+	STATE_KEEP(struct session, parked_until_ns),
 };
 static STATE_TABLE(session_state, struct session, session_members);
 
@@ -252,6 +256,8 @@ join_shard(struct session *s)
 	list_append(&s->siblings->sessions, &s->siblings_node);
 	if (s->is_ended)
 		list_append(&s->shard->work.ending, &s->ending_node);
+	else if (s->parked_until_ns != 0)
+		list_append(&s->shard->work.parked, &s->ending_node);
 	count_again(s);
 }
 

@@ -37,6 +37,8 @@ shard_create(struct shard **out, const struct shard_config *config,
 	list_init(&sh->traces.forgetting);
 	list_init(&sh->traces.old);
 	list_init(&sh->work.orphans);
+	list_init(&sh->work.replaced);
+	list_init(&sh->work.parked);
 	st = store_create(&sh->store, store_config);
 	if (st != OK) {
 		shard_destroy(sh);
@@ -143,6 +145,7 @@ shard_destroy(struct shard *sh)
 	assert(list_empty(&sh->work.dirty) && list_empty(&sh->work.ending));
 	assert(list_empty(&sh->work.locked) && list_empty(&sh->work.gapped));
 	assert(list_empty(&sh->work.pending) && list_empty(&sh->old_roots));
+	assert(list_empty(&sh->work.parked) && list_empty(&sh->work.replaced));
 	assert(sh->n_streams == 0 && sh->file_bytes == 0);
 	idmap_free(&sh->streams);
 	store_destroy(sh->store);

@@ -58,6 +58,10 @@ struct shard_config {
 	uint16_t data_port;		/* TCP */
 	uint16_t udp_port;		/* 0: no UDP */
 	struct live_notifier *notifier; /* to the viewers; borrowed, or NULL */
+	uint64_t resume_ns; /* --resume-timeout; 0: no session is kept */
+	/* What a relay before this one has left is being cut, so nothing of it
+	 * can be continued; borrowed, or NULL. */
+	const struct published *is_recovering;
 };
 
 /* Counts of what happened to datagrams, per session and per worker. */
@@ -96,16 +100,18 @@ struct shard_slice {
 
 /* What has work to do, or waits, at the end of a cycle: cycle.c. */
 struct shard_work {
-	struct list dirty;   /* streams with something to commit */
-	struct list locked;  /* streams whose records wait for a lock */
-	struct list pending; /* streams whose metadata waits for space */
-	struct list gapped;  /* streams that wait for a missing number */
-	struct list ending;  /* sessions whose control connection is gone */
-	struct list doomed;  /* chunks being deleted */
-	struct list beacons; /* sessions whose beacons are not in their file */
-	struct list orphans; /* data connections whose session is gone */
-	uint64_t pending_ns; /* when to retry the first of PENDING */
-	uint64_t relief_ns;  /* memory is short: when to check again */
+	struct list dirty;    /* streams with something to commit */
+	struct list locked;   /* streams whose records wait for a lock */
+	struct list pending;  /* streams whose metadata waits for space */
+	struct list gapped;   /* streams that wait for a missing number */
+	struct list ending;   /* sessions whose control connection is gone */
+	struct list doomed;   /* chunks being deleted */
+	struct list beacons;  /* sessions whose beacons are not in their file */
+	struct list orphans;  /* data connections whose session is gone */
+	uint64_t pending_ns;  /* when to retry the first of PENDING */
+	uint64_t relief_ns;   /* memory is short: when to check again */
+	struct list replaced; /* control connections whose session is taken */
+	struct list parked;   /* sessions whose sender may come back */
 };
 
 /* Traces without streams, of all sessions: trace.c. */

@@ -39,7 +39,7 @@ find(struct shard *sh, const struct relay_create_session *c)
 {
 	struct siblings *s;
 
-	if (!c->has_peer_id)
+	if (!c->has_peer_id || c->may_resume)
 		return NULL;
 	list_each (s, &sh->siblings, struct siblings, node) {
 		if (!s->is_single && s->peer_session == c->peer_session &&
@@ -81,7 +81,7 @@ siblings_join(struct siblings **out, struct shard *sh,
 	s = siblings_alloc(sh);
 	if (s == NULL)
 		return E_NOMEM;
-	s->is_single = !c->has_peer_id;
+	s->is_single = !c->has_peer_id || c->may_resume;
 	s->uuid = c->uuid;
 	s->peer_session = c->peer_session;
 	*out = s;
@@ -350,6 +350,11 @@ session_create_chunk(struct session *s, const struct relay_create_chunk *q)
 
 	if (s->chunks.pending != NULL)
 		return RELAY_UNKNOWN_ERROR;
+	/* A sender that comes back creates its chunk again. It has one: files
+	 * are continued where they began. */
+	if (s->request.may_resume && s->chunks.current != NULL)
+		return c == s->chunks.current ? RELAY_OK
+					      : RELAY_INVALID_PROTOCOL;
 	if (c != NULL && (c == s->chunks.current || c->refs == 0))
 		return RELAY_INVALID_PROTOCOL;
 	st = session_dir_renew(&s->dir);

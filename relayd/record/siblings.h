@@ -3,7 +3,8 @@
  * The sessions of one tracing session: kernel, 64-bit and 32-bit user space,
  * each with its own control connection, all with the same (peer UUID, peer
  * session id). They share trace chunks and the directory (streaming 5.5), so
- * they live on one worker. A session of a peer before 2.11 has no siblings.
+ * they live on one worker. A session of a peer before 2.11 has no siblings, nor
+ * has one that may be resumed.
  */
 #ifndef RELAYD_RECORD_SIBLINGS_H
 #define RELAYD_RECORD_SIBLINGS_H
@@ -27,7 +28,7 @@ struct siblings {
 	struct list node; /* shard->siblings */
 	unsigned refs;	  /* sessions, and chunks that still exist */
 	struct shard *shard;
-	bool is_single; /* before 2.11: no other may join */
+	bool is_single; /* no other may join */
 	struct relay_uuid uuid;
 	uint64_t peer_session;
 	struct list sessions;	      /* struct session, by siblings_node */

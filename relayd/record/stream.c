@@ -58,6 +58,8 @@ stream_log_file(struct stream *t, struct tracefile *tf, struct chunk *c,
 	st = chunk_folder(c, f, &folder);
 	if (st == OK)
 		st = metadata_log_begin(t->metadata, folder);
+	if (st == OK && tf->data.length > 0)
+		metadata_log_continue(t->metadata, tf->data.length);
 	folder_put(folder);
 	return st;
 }
@@ -332,16 +334,36 @@ join_session(struct stream *t, struct relay_add_stream *q)
 	return OK;
 }
 
+/* The open stream that was added with these names. NULL: there is none. */
+static struct stream *
+find_added(const struct session *s, const struct relay_add_stream *q)
+{
+	struct stream *t;
+
+	list_each (t, &s->streams, struct stream, session_node)
+		if (!t->is_closing && relpath_equal(t->channel, q->channel) &&
+		    relpath_equal(t->trace->asked, q->path))
+			return t;
+	return NULL;
+}
+
 enum status
 stream_create(
     struct session *s, struct relay_add_stream *take_q, uint64_t *handle)
 {
-	struct stream *t = stream_alloc(s, take_q);
+	const bool may_resume = s->request.may_resume;
+	struct stream *t = may_resume ? find_added(s, take_q) : NULL;
 	struct shard *sh = s->shard;
 	enum status st = E_NOMEM;
 
 	assert(shard_is_mine(sh));
-	*handle = ids_handle(&sh->ids, sh->config.worker);
+	*handle = t != NULL ? t->handle
+			    : ids_handle(&sh->ids, sh->config.worker);
+	if (t != NULL || (may_resume && take_q->tracefile_size != 0)) {
+		relay_add_stream_clear(take_q);
+		return t != NULL ? OK : E_REFUSED;
+	}
+	t = stream_alloc(s, take_q);
 	if (t != NULL) {
 		t->handle = *handle;
 		st = join_session(t, take_q);
@@ -389,6 +411,35 @@ stream_beacon(struct stream *t, const struct relay_index *i)
 	if (t->log->has_instance)
 		beacons_changed(t->session);
 	stream_wake(t);
+	return OK;
+}
+
+void
+stream_written(struct stream *t, struct relay_written *out)
+{
+	(void)writer_write_ready(t);
+	writer_written(t, out);
+}
+
+enum status
+stream_begin_again(struct stream *t)
+{
+	struct shard *sh = shard_of(t);
+	const uint64_t handle = ids_handle(&sh->ids, sh->config.worker);
+	enum status st;
+
+	if (t->is_closing) {
+		while (!stream_finish(t))
+			;
+		return OK;
+	}
+	st = idmap_insert(&sh->streams, handle, t);
+	if (st != OK)
+		return st;
+	(void)idmap_remove(&sh->streams, t->handle);
+	t->handle = handle;
+	intake_begin_again(t);
+	writer_begin_again(t);
 	return OK;
 }
 

@@ -64,9 +64,10 @@ shard_of(const struct stream *t)
 
 /*
  * ADD_STREAM, decoded: TAKE_Q's names are taken over (also on failure). *HANDLE
- * is set on failure, too; no handle is used twice. E_REFUSED: there is no
- * chunk, or a name is not allowed; E_IO, E_EXISTS: its files cannot be created.
- * The stream belongs to its session.
+ * is set on failure, too; no handle is used twice, except for a stream that is
+ * added again to a session that may be resumed. E_REFUSED: there is no chunk, a
+ * name is not allowed, or such a session has no rings of files; E_IO, E_EXISTS:
+ * its files cannot be created. The stream belongs to its session.
  */
 enum status stream_create(struct session *s, struct relay_add_stream *take_q,
     uint64_t *handle) MUST_CHECK;
@@ -95,6 +96,12 @@ enum status stream_reset_metadata(struct stream *t) MUST_CHECK;
  * waits, after that of other streams; otherwise it is written, or lost. */
 bool stream_retry_metadata(struct stream *t);
 
+/* STREAM_WRITTEN: what is in its files, of packets those that have records. */
+void stream_written(struct stream *t, struct relay_written *out);
+/* The sender of its session goes on: see session_resume(). A stream that was
+ * closed, but not complete, is gone on return. E_NOMEM: T is as it was. */
+enum status stream_begin_again(struct stream *t) MUST_CHECK;
+
 /* ROTATE_STREAMS: packets from packet_seq_num AT on belong to TO (NULL: to no
  * chunk). E_EXISTS: a rotation is pending already. E_LATER: earlier packets are
  * not written yet, nothing was done. E_IO. */
@@ -105,8 +112,8 @@ enum status stream_rotate(
 void stream_publish(struct stream *t);
 /* The chunk C is cleared: viewers skip its packets that they have not read. */
 void stream_forget_chunk(struct stream *t, const struct chunk *c);
-/* The new tracefile TF, of the family F in the chunk C, enters the logs that
- * viewers read. */
+/* The new tracefile TF, or one that is continued, of the family F in the chunk
+ * C, enters the logs that viewers read. */
 enum status stream_log_file(struct stream *t, struct tracefile *tf,
     struct chunk *c, struct chunk_family *f) MUST_CHECK;
 /* Wake the viewers that wait for this stream. */

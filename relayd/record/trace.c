@@ -110,11 +110,12 @@ destroy(struct session *s, struct trace *t)
 	free_trace(t);
 }
 
-/* May a stream still be added to T? */
+/* May a stream still be added to T? What a sender that comes back adds again is
+ * continued, even if it was closed. */
 static bool
 is_open(const struct session *s, const struct trace *t)
 {
-	return !t->is_over || s->request.is_snapshot;
+	return !t->is_over || s->request.is_snapshot || s->request.may_resume;
 }
 
 /* T has no streams. It is kept while the current chunk has files of it, so that
@@ -249,9 +250,10 @@ trace_join(struct trace **out, struct session *s, const struct relpath *asked,
 
 	if (t == NULL)
 		st = create(&t, s, asked, key, 0);
-	else if (!is_open(s, t) || idmap_find(&t->channels, name) != NULL)
+	else if (!s->request.may_resume &&
+		 (!is_open(s, t) || idmap_find(&t->channels, name) != NULL))
 		st = create(&t, s, asked, key, t->number + 1);
-	if (st == OK)
+	if (st == OK && idmap_find(&t->channels, name) == NULL)
 		st = idmap_insert(&t->channels, name, t);
 	*out = st == OK ? t : NULL;
 	if (st != OK) {

@@ -481,7 +481,7 @@ check_open(const struct session *s, const struct udp_open *q)
 	if (s->shard->config.udp_port == 0)
 		return RELAY_INVALID_PROTOCOL;
 	if (q->version != UDP_VERSION || !s->has_index || s->udp != NULL ||
-	    s->is_ended || has_begun(s) ||
+	    s->is_ended || has_begun(s) || s->request.may_resume ||
 	    (q->fragment_size != 0 && q->fragment_size < UDP_FRAGMENT_MIN) ||
 	    window_bytes(s) < UDP_WINDOW_BYTES_MIN)
 		return RELAY_INVALID;

@@ -306,10 +306,29 @@ writer_leave_files(struct stream *t)
 	close_file(t);
 }
 
+/* The file has packets of an earlier session of its sender. */
+static void
+go_on(struct writer *w)
+{
+	struct index_record last;
+	const uint64_t n = tracefile_records(w->tf, &last);
+
+	if (n == 0)
+		return;
+	w->written_packets += n;
+	w->written_bytes += w->tf->data.length;
+	w->has_packet_seq = true;
+	w->packet_seq = last.packet_seq_num;
+}
+
 enum status
 writer_open_file(struct stream *t)
 {
-	return place_make_file(t, &t->writer.tf);
+	const enum status st = place_make_file(t, &t->writer.tf);
+
+	if (st == OK)
+		go_on(&t->writer);
+	return st;
 }
 
 enum status
@@ -620,6 +639,35 @@ writer_write_ready(struct stream *t)
 	if (!is_done)
 		stream_mark_dirty(t);
 	return is_done;
+}
+
+void
+writer_written(const struct stream *t, struct relay_written *out)
+{
+	const struct writer *w = &t->writer;
+
+	*out = (struct relay_written){
+		.bytes = !t->is_metadata ? w->written_bytes
+			 : w->tf != NULL ? w->tf->data.length
+					 : 0,
+		.packets = w->has_packet_seq ? w->written_packets : 0,
+		.packet_seq_num = w->packet_seq,
+	};
+}
+
+void
+writer_begin_again(struct stream *t)
+{
+	struct writer *w = &t->writer;
+
+	assert(writer_is_idle(w));
+	if (!list_empty(&w->locked_node))
+		publish_records(t, true);
+	if (w->tf != NULL)
+		tracefile_drop_ahead(w->tf);
+	writer_drop_pending(t);
+	w->has_lost_metadata = w->has_write_error = false;
+	w->has_data = w->has_record = false;
 }
 
 void

@@ -20,6 +20,7 @@
 struct buf;
 struct chunk;
 struct packet;
+struct relay_written;
 struct shard;
 struct state_in;
 struct state_out;
@@ -90,6 +91,11 @@ void writer_leave_files(struct stream *t);
 
 /* Retry writing records that wait for a lock. */
 void writer_retry_records(struct stream *t);
+
+/* See stream_written(). */
+void writer_written(const struct stream *t, struct relay_written *out);
+/* The numbers of packets begin again; what is written stays. */
+void writer_begin_again(struct stream *t);
 
 /* For a restart: records do not wait for a lock any more, packets that wait are
  * behind the end of the file, and the file is closed like an idle one. */

@@ -62,6 +62,8 @@ def synthetic():
                                                  250_000))
     yield "udp_open-short", old(10001, 13, b"private")
     yield "udp_status", old(10002, 13, struct.pack(">Q", 0xffffffffffffffff))
+    yield "resume", old(10003, 13, bytes(range(16)))
+    yield "stream_written", old(10004, 13, struct.pack(">Q", 1))
     yield "unknown", old(9999, 13, b"private")
 
 

@@ -255,6 +255,23 @@ echo_udp_status(struct reader *r, unsigned minor, struct buf *out)
 	return echo_id(RELAY_CMD_udp_status, r, out);
 }
 
+static enum status
+echo_resume(struct reader *r, unsigned minor, struct buf *out)
+{
+	struct secret key;
+	enum status st = relay_resume_decode(r, &key);
+
+	if (st == OK)
+		relay_request_resume(out, &key);
+	return st;
+}
+
+static enum status
+echo_stream_written(struct reader *r, unsigned minor, struct buf *out)
+{
+	return echo_id(RELAY_CMD_stream_written, r, out);
+}
+
 enum status
 relay_echo(uint32_t cmd, struct reader body, unsigned minor, struct buf *out)
 {

@@ -5,7 +5,7 @@ row of a table. And files of the tree, named from the top."""
 import os
 import re
 
-PAGES = ("streaming", "live", "udp")
+PAGES = ("streaming", "live", "udp", "resume")
 
 HEADING = re.compile(r"^#+ (\d+(?:\.\d+)*)\.? ")
 POINT = re.compile(r"^(\d+)\. ")
@@ -18,7 +18,7 @@ ONE = r"(?:\d+(?:\.\d+)+|\d+%s|[WP]\d+)" % END
 MORE = r"(?:(?:\s*[,;-]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|to)\s+)" \
        r"(?:points?\s+|sections?\s+)?%s)*" % ONE
 CITATION = re.compile(
-    r"\b(streaming|live|udp)(?:\.md(?:\]\([^)]*\))?[`,]*)?\s+(?:sections?\s+)?"
+    r"\b(streaming|live|udp|resume)(?:\.md(?:\]\([^)]*\))?[`,]*)?\s+(?:sections?\s+)?"
     r"(%s%s)" % (ONE, MORE), re.I)
 OWN = re.compile(r"\bsections?\s+(%s%s)" % (ONE, MORE))
 LABEL = re.compile(r"\b([WP]\d{1,2})\b")

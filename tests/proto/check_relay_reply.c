@@ -38,6 +38,9 @@ TEST(short_replies_are_as_recorded)
 	expect(&b, "00000000 00000001 0000000a");
 	relay_reply_stream(&b, UINT64_MAX, RELAY_UNKNOWN_ERROR);
 	expect(&b, "ffffffff ffffffff 0000000b");
+	relay_reply_written(&b, RELAY_OK, &(struct relay_written){ 1, 2, 3 });
+	expect(&b, "0000000a 00000000 00000001 00000000 00000002 "
+		   "00000000 00000003");
 	relay_reply_exists(&b, RELAY_OK, false);
 	expect(&b, "0000000a 00");
 	relay_reply_exists(&b, RELAY_OK, true);

@@ -138,6 +138,11 @@ const struct relay_example relay_examples[] = {
 	    false },
 	{ "udp_status of all streams", 13,
 	    PRIVATE("00000008", "2712") "ffffffff ffffffff", false },
+	{ "resume", 13,
+	    PRIVATE("00000010", "2713") "00010203 04050607 08090a0b 0c0d0e0f",
+	    false },
+	{ "stream_written", 13, PRIVATE("00000008", "2714") "00000000 00000007",
+	    false },
 };
 
 const size_t relay_examples_n = ARRAY_LEN(relay_examples);

@@ -70,6 +70,12 @@ NEW = {
     "configuration_with_flags": (
         version() + relay.frame(relay.GET_CONFIGURATION, u64(1)),
         RELAY_VERSION + u32(152) + u64(0), True),
+    "resume_short": (version() + relay.frame(relay.RESUME, b"k" * 15),
+                     RELAY_VERSION, False),
+    "resume_without_a_key": (version() + relay.frame(relay.RESUME, bytes(16)),
+                             RELAY_VERSION + u32(97), False),
+    "resume_without_version": (relay.frame(relay.RESUME, b"k" * 16), b"",
+                               False),
     "session_without_version": (
         relay.session_request(), u64(0) + u32(relay.FATAL), False),
     "session_short": (version() + relay.frame(relay.CREATE_SESSION, b"\0" * 8),
@@ -104,7 +110,7 @@ for _name, _fields in BAD_SESSIONS.items():
     NEW[_name] = session(**_fields), RELAY_VERSION + REFUSED_SESSION, False
 # All others of proto/relay.tbl.h are refused; so is one that is added.
 BEFORE_A_SESSION = {relay.VERSION, relay.GET_CONFIGURATION,
-                    relay.CREATE_SESSION}
+                    relay.CREATE_SESSION, relay.RESUME}
 for _number in sorted(relay.commands() - BEFORE_A_SESSION):
     NEW[f"command_{_number}_without_session"] = (
         version() + relay.frame(_number, b"\0" * 128), RELAY_VERSION, False)
@@ -165,6 +171,9 @@ REFUSED = {
     "close_command_3": (relay.CLOSE_CHUNK, closing(0, 1, 3), 97, 0),
     "close_chunk_short": (relay.CLOSE_CHUNK, bytes(20)),
     "exists_short": (relay.CHUNK_EXISTS, bytes(7)),
+    "written_of_unknown_stream": (relay.STREAM_WRITTEN, u64(4711), 11, *[0] * 6),
+    "written_short": (relay.STREAM_WRITTEN, bytes(7)),
+    "resume_in_a_session": (relay.RESUME, b"k" * 16),
 }
 for _name, _chunk in {"slash": "a/b", "c1_control": "a\x9b", "dot": "a.b",
                       "empty": "", "too_long": "n" * 255}.items():

@@ -34,6 +34,7 @@ PROGRAM = os.path.abspath(os.environ.get("RELAYD", "./tracepulse-relayd"))
 (SEND_INDEX, STREAMS_SENT, RESET_METADATA, ROTATE_STREAMS, CREATE_CHUNK,
  CLOSE_CHUNK, CHUNK_EXISTS, GET_CONFIGURATION) = (
      13, 16, 17, 18, 19, 20, 21, 22)
+RESUME, STREAM_WRITTEN = 10003, 10004
 NAMES = {number: name for name, number in globals().items()
          if isinstance(number, int)}
 OK, UNKNOWN, FATAL, NO_MEMORY, INVALID, PROTOCOL, FILE = (

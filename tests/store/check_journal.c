@@ -515,8 +515,8 @@ TEST_ROWS(killed_at_any_instant_both_files_are_whole, 40)
 	pid = fork();
 	if (pid == 0) {
 		/* The store and its journal are the child's own. */
-		MUST(session_dir_claim(
-			 &test_store.dir, test_store.store, wanted, 0) == OK);
+		MUST(session_dir_claim(&test_store.dir, test_store.store,
+			 wanted, 0, NULL) == OK);
 		record_for_ever();
 	}
 	while (!scratch_exists("h/s/ust/0/c"))
@@ -565,8 +565,8 @@ TEST_ROWS(killed_while_files_come_and_go_all_are_whole, 40)
 
 	pid = fork();
 	if (pid == 0) {
-		MUST(session_dir_claim(
-			 &test_store.dir, test_store.store, wanted, 0) == OK);
+		MUST(session_dir_claim(&test_store.dir, test_store.store,
+			 wanted, 0, NULL) == OK);
 		record_and_close_for_ever();
 	}
 	while (!scratch_exists("h/s/ust/0/c0"))
@@ -688,13 +688,14 @@ TEST_ROWS(a_recovery_may_go_on_in_its_thread, 20)
 	ck_assert_int_eq(mkdir(scratch_path("h"), 0700), 0);
 	scratch_write("h/f", "12345678");
 	leave_journal(&lefts[0]);
-	recovery_start(&r, test_store.base, 0, begin, &n_begun);
+	recovery_start(&r, test_store.base, 0, begin, &n_begun, NULL);
 	recovery_stop(r);
 	/* It was done, or its journal is left for the next start, before or
 	 * behind the cut. */
 	n = strlen(scratch_read("h/f"));
 	ck_assert(n == 5 || (n == 8 && journals() == 1));
-	recovery_start(&r, test_store.base, 60 * NS_PER_S, begin, &n_begun);
+	recovery_start(
+	    &r, test_store.base, 60 * NS_PER_S, begin, &n_begun, NULL);
 	ck_assert_ptr_null(r);
 	ck_assert_str_eq(scratch_read("h/f"), "12345");
 	ck_assert_uint_eq(journals(), 0);

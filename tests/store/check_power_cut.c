@@ -456,8 +456,8 @@ record_until_the_cut(enum store_sync sync)
 		     syncer_start(config.syncer) == OK);
 	MUST(store_create(&test_store.store, &config) == OK);
 	(void)__wrap_syncfs(-1);
-	MUST(session_dir_claim(&test_store.dir, test_store.store, wanted, 0) ==
-	     OK);
+	MUST(session_dir_claim(
+		 &test_store.dir, test_store.store, wanted, 0, NULL) == OK);
 	test_store.chunk = test_store_chunk(0, 0, NULL);
 	for (uint64_t n = draw(60), end = draw(4) == 0 ? draw(20) : 0; n > 0;
 	     n--) {

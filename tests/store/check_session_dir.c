@@ -42,7 +42,7 @@ claim(const char *text, uint64_t sharers)
 	struct relpath *wanted = path_of(text);
 	struct session_dir *d;
 	enum status st = session_dir_claim(
-	    &d, test_store.store, wanted, sharers);
+	    &d, test_store.store, wanted, sharers, NULL);
 
 	relpath_free(wanted);
 	ck_assert_msg(st == (d != NULL ? OK : E_LATER), "%s", status_text(st));

@@ -59,8 +59,8 @@ one_stream_begin_in(enum tracefile_index format, enum store_sync sync)
 	config.registry = new_registry();
 	store_destroy(test_store.store);
 	MUST(store_create(&test_store.store, &config) == OK);
-	MUST(session_dir_claim(&test_store.dir, test_store.store, wanted, 0) ==
-	     OK);
+	MUST(session_dir_claim(
+		 &test_store.dir, test_store.store, wanted, 0, NULL) == OK);
 	relpath_free(wanted);
 	test_store.chunk = test_store_chunk(0, 0, NULL);
 	test_store.family = test_store_family(

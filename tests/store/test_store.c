@@ -92,8 +92,8 @@ test_store_open_stream(
 	struct relpath *wanted = path_of("h/s");
 
 	test_store_open(max_files);
-	ck_assert_int_eq(
-	    session_dir_claim(&test_store.dir, test_store.store, wanted, 0),
+	ck_assert_int_eq(session_dir_claim(&test_store.dir, test_store.store,
+			     wanted, 0, NULL),
 	    OK);
 	relpath_free(wanted);
 	test_store.chunk = test_store_chunk(0, 0, NULL);
