@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -46,6 +47,20 @@ client_fail_errno(struct client *c, const char *what)
 }
 
 enum status
+client_identity_make(struct client_identity *out)
+{
+	const ssize_t n = sizeof(out->key) + sizeof(out->uuid);
+	uint8_t random[sizeof(out->key) + sizeof(out->uuid)];
+
+	if (getrandom(random, sizeof(random), 0) != n)
+		return E_IO;
+	memcpy(&out->key, random, sizeof(out->key));
+	memcpy(&out->uuid, random + sizeof(out->key), sizeof(out->uuid));
+	out->creation_time = clock_wall_s();
+	return OK;
+}
+
+enum status
 client_create(struct client **out, const struct client_config *config)
 {
 	struct client *c = calloc(1, sizeof(*c));
@@ -54,6 +69,7 @@ client_create(struct client **out, const struct client_config *config)
 	*out = NULL;
 	assert(config->n_addresses <= URL_ADDRESSES);
 	assert(!config->resend || config->udp);
+	assert(config->identity == NULL || !config->udp);
 	if (c == NULL)
 		return E_NOMEM;
 	c->config = *config;
@@ -256,6 +272,25 @@ client_add_stream(
 	    dialog_ask(&c->dialog, RELAY_CMD_add_stream, *number),
 	    c->dialog.minor, channel, path, 0, 0, 0);
 	return OK;
+}
+
+bool
+client_resumes(const struct client *c)
+{
+	return c->resumes;
+}
+
+enum status
+client_written(struct client *c, unsigned number, struct relay_written *out)
+{
+	enum status st = c->failed;
+
+	assert(number < c->n_streams);
+	while (st == OK && c->resumes && !c->streams[number].has_written)
+		st = client_wait(c);
+	if (st == OK)
+		*out = c->streams[number].written;
+	return st;
 }
 
 enum status

@@ -33,6 +33,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
+#include "proto/relay.h"
 #include "tools/client/datagrams.h"
 #include "tools/client/packet.h"
 #include "tools/client/url.h"
@@ -47,6 +48,33 @@
 #define CLIENT_TICK_MS 100
 
 struct client;
+
+/*
+ * What makes a session the same one when its sender comes back (resume 1 to 4):
+ * a program that wants that makes an identity once, keeps it where it finds it
+ * again, and sets config.identity. Then, each time:
+ *
+ *	client_create, client_open,
+ *	client_resumes: false: this relay cannot; the session is a new one, and
+ *	    nothing of it is there
+ *	client_add_stream for each stream, with the same names as before,
+ *	client_written for each: the relay has this much. Continue after it:
+ *	    metadata after .bytes, packets after .packet_seq_num
+ *	client_streams_sent, client_metadata, client_packet as for any session
+ *
+ * The name, the host name and config.name_has_time must be the same as before,
+ * too. If the connection breaks, destroy the client and begin again with the
+ * same identity; an older connection of the session is closed by the relay, so
+ * two programs must not share an identity. client_finish() ends the session,
+ * but it may still be resumed, as long as its directory is there.
+ */
+struct client_identity {
+	struct secret key; /* whoever knows it may continue the session */
+	struct relay_uuid uuid;
+	uint64_t creation_time; /* s since the epoch; in the relay's path */
+};
+/* A new one. E_IO: no random numbers, see errno. */
+enum status client_identity_make(struct client_identity *out) MUST_CHECK;
 
 /* Functions that the client calls to report events; each may be NULL. They are
  * called from within client_open(), client_ready() and client_work(), goes_on()
@@ -95,6 +123,10 @@ struct client_config {
 	unsigned ask_ms;
 	uint64_t rate; /* bytes of packets per second; 0: no limit */
 	const struct client_watch *watch; /* borrowed; NULL: none */
+
+	/* Borrowed until client_destroy(). NULL: the session cannot be resumed.
+	 * Not with UDP. */
+	const struct client_identity *identity;
 
 	bool udp;		 /* packets go as datagrams (udp 1 to 5) */
 	bool resend;		 /* what was lost is sent again */
@@ -175,6 +207,12 @@ enum status client_ready(
  */
 enum status client_add_stream(struct client *c, const char *path,
     const char *channel, unsigned *number) MUST_CHECK;
+/* Of an open session: can the relay resume it? */
+bool client_resumes(const struct client *c);
+/* What the relay had of stream NUMBER when it was added; all zeros unless
+ * client_resumes(). Waits for the answer, or E_BUSY. */
+enum status client_written(
+    struct client *c, unsigned number, struct relay_written *out) MUST_CHECK;
 enum status client_streams_sent(struct client *c) MUST_CHECK;
 /* DATA is copied. It has whole packets of metadata, or text; SIZE is below 128
  * MiB - 12. */

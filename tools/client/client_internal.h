@@ -21,7 +21,8 @@ enum client_phase {
 	CLIENT_NEW,
 	CLIENT_CONNECT,
 	CLIENT_VERSION,
-	CLIENT_CONFIGURATION, /* with UDP only */
+	CLIENT_CONFIGURATION, /* with UDP or an identity only */
+	CLIENT_RESUME,	      /* with an identity only, if the relay can */
 	CLIENT_SESSION,
 	CLIENT_UDP, /* with UDP only */
 	CLIENT_CHUNK,
@@ -37,6 +38,8 @@ struct client_stream {
 	struct held held; /* with resending only */
 	uint64_t lost;	  /* lost packets that the relay has reported */
 	struct client_answered answered;
+	bool has_written; /* WRITTEN is answered */
+	struct relay_written written;
 };
 
 /* One round of questions whether data is pending. */
@@ -103,6 +106,7 @@ struct client {
 	struct client_stream *streams;
 	unsigned n_streams, cap_streams;
 	uint64_t session_id;
+	bool resumes;	  /* the relay knows RESUME */
 	bool is_readable; /* the control socket; edge-triggered */
 	struct client_round round;
 	struct client_end end;

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -152,16 +151,20 @@ ask_session(struct client *c)
 		.base_path = c->config.url.path,
 		.live_timer_us = c->config.live_timer_us,
 		.name_has_time = c->config.name_has_time,
-		.creation_time = clock_wall_s(),
 		.trace_format = 1,
 	};
+	struct client_identity id;
 
 	if (c->dialog.minor < CLIENT_MINOR_MIN)
 		return client_fail(c, E_PROTOCOL,
 		    "the relay has protocol 2.%u: 2.11 or newer is required",
 		    c->dialog.minor);
-	if (getrandom(&q.uuid, sizeof(q.uuid), 0) != sizeof(q.uuid))
+	if (c->resumes)
+		id = *c->config.identity;
+	else if (client_identity_make(&id) != OK)
 		return client_fail_errno(c, "getrandom");
+	q.uuid = id.uuid;
+	q.creation_time = id.creation_time;
 	relay_request_create_session(
 	    dialog_ask(&c->dialog, RELAY_CMD_create_session, 0),
 	    c->dialog.minor, &q);
@@ -186,6 +189,22 @@ ask_chunk(struct client *c)
 	return OK;
 }
 
+/* Has the phase nothing to do for this client? */
+static bool
+is_needless(const struct client *c)
+{
+	switch (c->phase) {
+	case CLIENT_CONFIGURATION:
+		return !c->config.udp && c->config.identity == NULL;
+	case CLIENT_RESUME:
+		return !c->resumes;
+	case CLIENT_UDP:
+		return !c->config.udp;
+	default:
+		return false;
+	}
+}
+
 static enum status
 advance(struct client *c)
 {
@@ -193,8 +212,7 @@ advance(struct client *c)
 		return OK;
 	do
 		c->phase++;
-	while (!c->config.udp &&
-	       (c->phase == CLIENT_CONFIGURATION || c->phase == CLIENT_UDP));
+	while (is_needless(c));
 	assert(c->phase <= CLIENT_OPEN);
 	switch (c->phase) {
 	case CLIENT_VERSION:
@@ -205,7 +223,13 @@ advance(struct client *c)
 	case CLIENT_CONFIGURATION:
 		relay_request_id(
 		    dialog_ask(&c->dialog, RELAY_CMD_get_configuration, 0),
-		    RELAY_CMD_get_configuration, RELAY_CONFIG_UDP);
+		    RELAY_CMD_get_configuration,
+		    c->config.udp ? RELAY_CONFIG_UDP : RELAY_CONFIG_RESUME);
+		return OK;
+	case CLIENT_RESUME:
+		relay_request_resume(
+		    dialog_ask(&c->dialog, RELAY_CMD_resume, 0),
+		    &c->config.identity->key);
 		return OK;
 	case CLIENT_UDP:
 		client_udp_ask_open(c);
@@ -263,16 +287,49 @@ take_index(struct client *c, const struct dialog_reply *r)
 		w->index_answered(w->arg, clock_now_ns() - r->at_ns);
 }
 
+/* A relay that does not know the question refuses it. */
+static enum status
+take_configuration(struct client *c, const struct dialog_reply *r)
+{
+	const uint64_t flags = r->code == RELAY_OK ? r->value : 0;
+
+	c->resumes = !c->config.udp && (flags & RELAY_CONFIG_RESUME) != 0;
+	if (!c->config.udp || (flags & RELAY_CONFIG_UDP) != 0)
+		return OK;
+	return client_fail(c, E_REFUSED,
+	    "the relay does not accept UDP (its option --udp-port)");
+}
+
+static void
+take_stream(struct client *c, const struct dialog_reply *r)
+{
+	struct client_stream *s = &c->streams[r->tag];
+
+	s->handle = r->value;
+	s->has_handle = true;
+	/* The reply that was just taken has left space for it. */
+	if (c->resumes)
+		relay_request_id(
+		    dialog_ask(&c->dialog, RELAY_CMD_stream_written, r->tag),
+		    RELAY_CMD_stream_written, s->handle);
+}
+
+static enum status
+take_written(struct client *c, const struct dialog_reply *r)
+{
+	struct client_stream *s = &c->streams[r->tag];
+	struct reader body = r->body;
+
+	(void)reader_u32(&body);
+	s->has_written = true;
+	return relay_written_decode(&body, &s->written);
+}
+
 static enum status
 take(struct client *c, const struct dialog_reply *r)
 {
-	/* A relay that does not know the question refuses it. */
 	if (r->cmd == RELAY_CMD_get_configuration)
-		return r->code == RELAY_OK && (r->value & RELAY_CONFIG_UDP) != 0
-			   ? OK
-			   : client_fail(c, E_REFUSED,
-				 "the relay does not accept UDP (its option "
-				 "--udp-port)");
+		return take_configuration(c, r);
 	if (r->code != RELAY_OK)
 		return client_fail(c, E_REFUSED,
 		    "the relay refused %s: code %u", relay_row(r->cmd)->name,
@@ -282,9 +339,10 @@ take(struct client *c, const struct dialog_reply *r)
 		c->session_id = r->value;
 		return keep_path(c, r);
 	case RELAY_CMD_add_stream:
-		c->streams[r->tag].handle = r->value;
-		c->streams[r->tag].has_handle = true;
+		take_stream(c, r);
 		return OK;
+	case RELAY_CMD_stream_written:
+		return take_written(c, r);
 	case RELAY_CMD_udp_open:
 		return client_udp_take_open(c, r);
 	case RELAY_CMD_udp_status:

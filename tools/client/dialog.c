@@ -94,6 +94,10 @@ take_fields(struct dialog *d, struct reader *r, struct dialog_reply *out)
 		out->code = reader_u32(r);
 		out->path = take_path(r, reader_u32(r));
 		break;
+	case RELAY_CMD_stream_written:
+		out->code = reader_u32(r);
+		reader_take(r, RELAY_WRITTEN_LEN);
+		break;
 	case RELAY_CMD_udp_open:
 		out->code = reader_u32(r);
 		reader_take(r, UDP_OPEN_REPLY_LEN - sizeof(uint32_t));
