@@ -46,7 +46,8 @@ struct send_session {
 	uint32_t live_timer_us; /* 0: not live */
 	/* The same whenever this session is read, by any process; another
 	 * session has another. All zeros: a session that is sent once, and
-	 * never continued. */
+	 * never continued. To a relay it is the key of RESUME, so it should be
+	 * hard to guess; then creation_time is set. */
 	struct relay_uuid identity;
 };
 
@@ -133,7 +134,8 @@ struct send_sink {
 
 struct send_sink_ops {
 	/* Open a session. CONFIG is copied. Waits, like the functions above;
-	 * not OK: WHY is one line, or "" for E_STOPPED. */
+	 * not OK: WHY is one line, or "" for E_STOPPED. OK: a WHY that is not
+	 * "" says why a session with an identity cannot be continued there. */
 	enum status (*open)(struct send_sink *sink,
 	    const struct send_output_config *config, struct send_output **out,
 	    char why[SEND_ERROR_MAX]);

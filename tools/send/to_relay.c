@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/send/options.h"
 #include "tools/send/sink.h"
@@ -19,6 +20,7 @@ struct relay_output {
 	struct client_watch watch;
 	struct badnet badnet;
 	struct client_channel channel; /* leads to badnet */
+	struct client_identity identity;
 };
 
 static struct relay_output *
@@ -37,8 +39,17 @@ static enum status
 add_stream(struct send_output *o, const char *path, const char *channel,
     unsigned *number, send_position *position)
 {
-	*position = 0;
-	return client_add_stream(client_of(o), path, channel, number);
+	struct client *c = client_of(o);
+	struct relay_written w = { 0 };
+	enum status st = client_add_stream(c, path, channel, number);
+
+	if (st == OK)
+		st = client_written(c, *number, &w);
+	if (strcmp(channel, "metadata") == 0)
+		*position = w.bytes;
+	else
+		*position = w.packets > 0 ? w.packet_seq_num + 1 : 0;
+	return st;
 }
 
 static enum status
@@ -166,6 +177,10 @@ static struct client_config
 client_config_of(const struct relay_output *r, const struct send_options *o)
 {
 	const struct send_session *s = &r->config.session;
+	static const struct relay_uuid none;
+	const bool has_identity = s->creation_time != 0 &&
+				  memcmp(&s->identity, &none, sizeof(none)) !=
+				      0;
 
 	return (struct client_config){
 		.url = o->url,
@@ -176,6 +191,7 @@ client_config_of(const struct relay_output *r, const struct send_options *o)
 		.live_timer_us = s->live_timer_us,
 		.outstanding = o->outstanding,
 		.rate = o->rate,
+		.identity = has_identity && !o->udp ? &r->identity : NULL,
 		.udp = o->udp,
 		.resend = o->resend,
 		.fragment_size = o->fragment,
@@ -202,6 +218,12 @@ open_output(struct send_sink *sink, const struct send_output_config *config,
 			.arg = config->arg };
 		badnet_init(&r->badnet, &o->badnet);
 		r->channel = badnet_channel(&r->badnet);
+		r->identity = (struct client_identity){
+			.uuid = config->session.identity,
+			.creation_time = config->session.creation_time,
+		};
+		memcpy(&r->identity.key, &config->session.identity,
+		    sizeof(r->identity.key));
 		c = client_config_of(r, o);
 		st = client_create(&r->client, &c);
 	}
@@ -211,6 +233,10 @@ open_output(struct send_sink *sink, const struct send_output_config *config,
 		return st;
 	}
 	st = client_open(r->client);
+	if (st == OK && c.identity != NULL && !client_resumes(r->client))
+		(void)snprintf(why, SEND_ERROR_MAX,
+		    "the relay cannot resume sessions, as only "
+		    "tracepulse-relayd does");
 	if (st == OK) {
 		*out = &r->output;
 		return OK;
