@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -87,6 +88,45 @@ class Recording:
     def end(self):
         for f in self.files:
             f.close()
+
+
+class OldRelay:
+    """The relay DAEMON without RESUME, as a stock one answers."""
+
+    def __init__(self, daemon):
+        self.daemon, self.data_port = daemon, daemon.data_port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.control_port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            peer, _ = self.listener.accept()
+            to = self.daemon.connect(self.daemon.control_port)
+            for pump in self._requests, self._replies:
+                threading.Thread(target=pump, args=(peer, to),
+                                 daemon=True).start()
+
+    @staticmethod
+    def _requests(peer, to):
+        peer, to = relay.Connection(peer), relay.Connection(to)
+        with contextlib.suppress(relay.Failed, OSError):
+            while True:
+                head = peer.read(24)
+                size, command = struct.unpack_from(">QI", head, 8)
+                body = peer.read(size)
+                if command == relay.GET_CONFIGURATION:
+                    peer.send(struct.pack(">IQ", relay.PROTOCOL, 0))
+                else:
+                    to.send(head + body)
+        to.sock.shutdown(socket.SHUT_WR)
+
+    @staticmethod
+    def _replies(peer, to):
+        with contextlib.suppress(OSError):
+            while part := to.recv(65536):
+                peer.sendall(part)
+            peer.close()
 
 
 @contextlib.contextmanager
@@ -217,7 +257,7 @@ def rotates():
         equal((p.returncode, p.complaint), (0, ""), "the end")
         equal((p.summary["packets"], p.summary["missing"]), (5, 0), "packets")
         equal(sorted(str(f.relative_to(copies(daemon)[0]))
-                     for f in copies(daemon)[0].rglob("*") if f.is_file()),
+                     for f in copies(daemon)[0].rglob("[!.]*") if f.is_file()),
               [f"{TRACE}/a_0", f"{TRACE}/index/a_0.idx", f"{TRACE}/metadata"],
               "one trace")
 
@@ -260,41 +300,65 @@ def rings():
         equal((p.summary["packets"], p.summary["missing"]), (22, 4), "counts")
 
 
+def _in_parts(daemon, to):
+    """In three runs to TO, a relay: two end by signals. What they said."""
+    r = Recording(daemon.top)
+    a = r.file("a_0")
+    state = daemon.top / "position"
+
+    def more(*seqs):
+        for seq in seqs:
+            a.packet(seq)
+
+    more(0, 1, 2)
+    with _following(to, r.dir, f"--state={state}") as p:
+        wait_until("three", lambda: _all(daemon, 3))
+        p.send_signal(signal.SIGTERM)
+        p.wait()
+    equal(p.returncode, 128 + signal.SIGTERM, p.complaint)
+    more(3, 4, 5)
+    with _following(to, r.dir, f"--state={state}") as p:
+        wait_until("three more", lambda: _all(daemon, 6))
+        wait_until("in the state file",
+                   lambda: "\n6 0 0 " in state.read_text())
+        p.kill()
+        p.wait()
+        p.communicate = lambda timeout: (b"{}", b"")
+    equal(state.stat().st_mode & 0o777, 0o600, "its mode")
+    more(6)
+    r.end()
+    with _following(to, r.dir, f"--state={state}") as p:
+        pass
+    equal((p.returncode, p.summary["packets"]), (0, 1), p.complaint)
+    return state, r, p.complaint
+
+
+def _all(daemon, count):
+    return sum(len(packets(c, "a_0")) for c in copies(daemon)) == count
+
+
 def resumes():
-    """With a state file the next run goes on where the relay's disk is."""
+    """With a state file the next run goes on in the same session."""
     with relay.Daemon() as daemon:
-        r = Recording(daemon.top)
-        a = r.file("a_0")
-        state = daemon.top / "position"
-        for seq in range(3):
-            a.packet(seq)
-        with _following(daemon, r.dir, f"--state={state}") as p:
-            wait_until("three", has(daemon, "a_0", range(3)))
-            p.send_signal(signal.SIGTERM)
-            p.wait()
-        equal(p.returncode, 128 + signal.SIGTERM, p.complaint)
-        for seq in range(3, 6):
-            a.packet(seq)
-        with _following(daemon, r.dir, f"--state={state}") as p:
-            wait_until("three more", has(daemon, "a_0", range(3, 6)))
-            wait_until("in the state file",
-                       lambda: "\n6 0 0 " in state.read_text())
-            p.kill()
-            p.wait()
-            p.communicate = lambda timeout: (b"{}", b"")
-        a.packet(6)
-        r.end()
-        with _following(daemon, r.dir, f"--state={state}") as p:
-            pass
-        equal((p.returncode, p.summary["packets"]), (0, 1), p.complaint)
+        state, r, complaint = _in_parts(daemon, daemon)
+        equal(complaint, "", "complaint")
         equal([packets(c, "a_0") for c in copies(daemon)],
-              [[(0, 0), (0, 1), (0, 2)], [(0, 3), (0, 4), (0, 5)], [(0, 6)]],
-              "each once")
+              [[(0, seq) for seq in range(7)]], "one trace")
         state.write_text("something else\n")
         with _following(daemon, r.dir, f"--state={state}") as p:
             pass
         check(p.returncode == 1 and "not a state file" in p.complaint,
               p.complaint)
+
+
+def resumes_at_a_relay_that_cannot():
+    """It goes on where the relay's disk was, in another session."""
+    with relay.Daemon() as daemon:
+        complaint = _in_parts(daemon, OldRelay(daemon))[2]
+        check("cannot resume sessions" in complaint, complaint)
+        equal([packets(c, "a_0") for c in copies(daemon)],
+              [[(0, 0), (0, 1), (0, 2)], [(0, 3), (0, 4), (0, 5)], [(0, 6)]],
+              "each once")
 
 
 def beacons():

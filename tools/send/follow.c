@@ -4,10 +4,14 @@
 #include "tools/send/follow.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/heap.h"
+#include "tools/client/client.h"
+#include "tools/client/retry.h"
 #include "tools/send/follow_beacons.h"
 #include "tools/send/follow_state.h"
 #include "tools/send/followed.h"
@@ -22,7 +26,11 @@ struct follow {
 	struct followed all;
 	uint64_t scan_ns, state_ns, beacon_ns; /* when each is due next */
 	uint64_t moved_ns; /* when something was last sent, or found */
-	bool is_asking;	   /* what is on the relay's disk */
+	struct send_output_config config;
+	char name[TRACES_NAME_MAX];
+	struct retry retry;
+	bool resumes;	/* the session can be continued there */
+	bool is_asking; /* what is on the relay's disk */
 	bool is_ending;
 };
 
@@ -48,29 +56,55 @@ goes_on(void *arg)
 	return f->is_ending || !*f->stop;
 }
 
-/* Tell the relay of new streams. */
+static enum status
+announce_metadata(struct follow *f, struct followed_trace *t)
+{
+	send_position position;
+	enum status st = f->out->ops->add_stream(
+	    f->out, t->path, "metadata", &t->number, &position);
+
+	t->is_announced = st == OK;
+	if (st == OK && position > buf_len(&t->text)) {
+		report_error(f->report,
+		    "%s: the relay has more metadata than there is here",
+		    t->path);
+		return E_MALFORMED;
+	}
+	if (st == OK)
+		t->sent = (size_t)position;
+	return st;
+}
+
+static enum status
+announce_stream(struct follow *f, struct followed_stream *s)
+{
+	send_position position;
+	enum status st = f->out->ops->add_stream(
+	    f->out, s->trace->path, s->name, &s->number, &position);
+
+	s->is_announced = st == OK;
+	if (st != OK || position == 0)
+		return st;
+	s->has_seq = true;
+	s->next_seq = s->marked_seq = position;
+	return OK;
+}
+
+/* Tell the relay of new streams; what it has of them decides where they
+ * continue. */
 static enum status
 announce(struct follow *f)
 {
 	struct followed_trace *t;
 	struct followed_stream *s;
-	send_position position;
 	enum status st = OK;
 
 	list_each (t, &f->all.traces, struct followed_trace, node) {
-		if (st != OK || list_empty(&t->streams))
-			continue;
-		if (!t->is_announced)
-			st = f->out->ops->add_stream(
-			    f->out, t->path, "metadata", &t->number, &position);
-		t->is_announced |= st == OK;
-		list_each (s, &t->streams, struct followed_stream, node) {
-			if (st != OK || s->is_announced)
-				continue;
-			st = f->out->ops->add_stream(
-			    f->out, t->path, s->name, &s->number, &position);
-			s->is_announced = st == OK;
-		}
+		if (st == OK && !t->is_announced && !list_empty(&t->streams))
+			st = announce_metadata(f, t);
+		list_each (s, &t->streams, struct followed_stream, node)
+			if (st == OK && !s->is_announced)
+				st = announce_stream(f, s);
 	}
 	return st;
 }
@@ -253,7 +287,30 @@ send_quiet_beacons(struct follow *f)
 	return st;
 }
 
-/* Write to the state file what is on the relay's disk. */
+static enum status
+write_state(struct follow *f)
+{
+	enum status st = OK;
+
+	if (f->options->state != NULL)
+		st = follow_state_write(
+		    &f->all, &f->config.session, f->options->state);
+	if (st != OK)
+		report_error(
+		    f->report, "%s: %s", f->options->state, strerror(errno));
+	return st;
+}
+
+/* What is marked is on the relay's disk. */
+static enum status
+note_stored(struct follow *f)
+{
+	enum status st = followed_note(&f->all, true);
+
+	return st == OK ? write_state(f) : st;
+}
+
+/* Note what is on the relay's disk, also in the state file. */
 static enum status
 save_state(struct follow *f)
 {
@@ -261,7 +318,7 @@ save_state(struct follow *f)
 	bool is_all;
 	enum status st;
 
-	if (f->options->state == NULL || (!f->is_asking && now < f->state_ns))
+	if (!f->is_asking && now < f->state_ns)
 		return OK;
 	if (!f->is_asking)
 		followed_mark(&f->all);
@@ -271,13 +328,7 @@ save_state(struct follow *f)
 		return st == E_BUSY ? OK : st;
 	f->is_asking = false;
 	f->state_ns = now + FOLLOW_STATE_MS * NS_PER_MS;
-	if (!is_all)
-		return OK;
-	st = follow_state_write(&f->all, f->options->state);
-	if (st != OK)
-		report_error(
-		    f->report, "%s: %s", f->options->state, strerror(errno));
-	return st;
+	return is_all ? note_stored(f) : OK;
 }
 
 /* Has the recording ended? Somebody who records has a file open for writing, or
@@ -339,48 +390,103 @@ end(struct follow *f)
 	followed_mark(&f->all);
 	if (st == OK)
 		st = f->out->ops->finish(f->out);
-	if (st == OK && f->options->state != NULL)
-		st = follow_state_write(&f->all, f->options->state);
-	return st;
+	return st == OK ? note_stored(f) : st;
 }
 
+/* Until the session ends, or its connection. */
 static enum status
 run(struct follow *f)
 {
 	enum status st = OK;
 
 	f->moved_ns = clock_now_ns();
+	f->scan_ns = 0;
+	f->is_asking = f->is_ending = false;
 	while (st == OK && !*f->stop && !has_ended(f))
 		st = step(f);
 	if (st == OK || st == E_STOPPED)
 		st = end(f);
-	if (st == OK && *f->stop)
-		st = E_STOPPED;
+	return st == OK && *f->stop ? E_STOPPED : st;
+}
+
+/* One connection; WHY it failed, or "". */
+static enum status
+run_once(struct follow *f, struct send_sink *sink, char why[SEND_ERROR_MAX])
+{
+	enum status st = sink->ops->open(sink, &f->config, &f->out, why);
+
+	if (st != OK)
+		return st;
+	retry_reset(&f->retry);
+	f->resumes = why[0] == '\0';
+	if (!f->resumes && f->options->state != NULL)
+		report_note(f->report,
+		    "%s: after a failure packets may be stored twice", why);
+	st = run(f);
+	(void)snprintf(why, SEND_ERROR_MAX, "%s", f->out->ops->error(f->out));
 	report_progress_end(f->report);
-	if (f->all.error[0] != '\0')
-		report_error(f->report, "%s", f->all.error);
-	if (f->out->ops->error(f->out)[0] != '\0')
-		report_error(f->report, "%s", f->out->ops->error(f->out));
 	report_session(f->report, f->out, &(struct traces){ 0 });
 	f->out->ops->destroy(f->out);
+	f->out = NULL;
 	return st;
 }
 
+/* A connection failed with ST, because of WHY. Wait, unless what follows is not
+ * worth it or would not go on in the session. */
+static bool
+tries_again(struct follow *f, enum status st, const char *why)
+{
+	const bool may = f->resumes && !*f->stop && why[0] != '\0' &&
+			 f->all.error[0] == '\0' && retry_may_help(st, true);
+	uint64_t until;
+
+	if (may)
+		report_note(f->report, "%s; trying again", why);
+	else if (f->all.error[0] != '\0')
+		report_error(f->report, "%s", f->all.error);
+	else if (why[0] != '\0')
+		report_error(f->report, "%s", why);
+	until = clock_now_ns() + (may ? retry_pause(&f->retry) : 0);
+	while (may && !*f->stop && clock_now_ns() < until)
+		(void)poll(NULL, 0, FOLLOW_LOOK_MS);
+	return may && !*f->stop;
+}
+
+/* As it is in the state file; or a new one, which is there before the relay
+ * hears of it. */
 static enum status
-open_followed(struct follow *f, char name[TRACES_NAME_MAX])
+choose_identity(struct follow *f)
+{
+	struct send_session *s = &f->config.session;
+	struct client_identity id;
+	enum status st = OK;
+
+	if (f->options->state != NULL)
+		st = follow_state_read(&f->all, s, f->options->state);
+	if (st != OK || s->creation_time != 0)
+		return st;
+	st = client_identity_make(&id);
+	s->identity = id.uuid;
+	s->creation_time = id.creation_time;
+	return st == OK ? write_state(f) : st;
+}
+
+static enum status
+open_followed(struct follow *f)
 {
 	const struct send_options *o = f->options;
-	struct report *r = f->report;
 	enum status st = followed_open(&f->all, o->directories[0]);
 
 	if (st != OK)
-		report_error(r, "%s: %s", o->directories[0], strerror(errno));
-	if (st == OK && !traces_name(o->directories[0], name))
+		report_error(
+		    f->report, "%s: %s", o->directories[0], strerror(errno));
+	if (st == OK && !traces_name(o->directories[0], f->name))
 		st = E_IO;
-	if (st == OK && o->state != NULL)
-		st = follow_state_read(&f->all, o->state);
+	f->config.session = sender_session(o, f->name);
+	if (st == OK)
+		st = choose_identity(f);
 	if (st != OK && f->all.error[0] != '\0')
-		report_error(r, "%s", f->all.error);
+		report_error(f->report, "%s", f->all.error);
 	return st;
 }
 
@@ -389,21 +495,26 @@ follow_run(const struct send_options *o, struct send_sink *sink,
     struct report *r, volatile sig_atomic_t *stop)
 {
 	struct follow f = { .options = o, .report = r, .stop = stop };
-	char name[TRACES_NAME_MAX] = "", why[SEND_ERROR_MAX];
-	const struct send_output_config config = {
-		.session = sender_session(o, name),
-		.goes_on = goes_on,
-		.arg = &f,
-	};
-	enum status st = open_followed(&f, name);
+	char why[SEND_ERROR_MAX];
+	enum status st;
 
-	if (st == OK) {
-		st = sink->ops->open(sink, &config, &f.out, why);
-		if (st != OK && why[0] != '\0')
-			report_error(r, "%s", why);
+	f.config.goes_on = goes_on;
+	f.config.arg = &f;
+	st = open_followed(&f);
+	while (st == OK) {
+		st = run_once(&f, sink, why);
+		if (st == OK || !tries_again(&f, st, why))
+			break;
+		st = followed_begin_again(&f.all, o->directories[0]);
+		if (st != OK)
+			report_error(r, "%s: %s", o->directories[0],
+			    st == E_IO ? strerror(errno) : status_text(st));
 	}
-	if (st == OK)
-		st = run(&f);
+	/* A signal came while it was not connected: nothing is lost. */
+	if (f.resumes && *stop && retry_may_help(st, true))
+		st = E_STOPPED;
+	/* It may have had several connections. */
+	r->sessions = r->sessions > 0;
 	r->streams = f.all.n_streams;
 	r->missing = f.all.missing;
 	followed_close(&f.all);

@@ -12,24 +12,36 @@
 #include "tools/send/followed.h"
 #include "tools/send/state_file.h"
 
-#define FIRST_LINE "tracepulse-send --follow 1"
+#define FIRST_LINE "tracepulse-send --follow 2"
+#define DIGITS (2 * sizeof(((struct relay_uuid *)0)->b))
 
+struct reading {
+	struct followed *followed;
+	struct send_session *session;
+	bool has_session;
+};
+
+/* "session IDENTITY CREATION-TIME" */
 static enum status
-add(struct followed *f, const struct followed_resume *r, const char *path)
+read_session(struct send_session *s, const char *text)
 {
-	struct followed_resume *more = realloc(
-	    f->resume, (f->resume_n + 1) * sizeof(*more));
+	char digits[DIGITS + 1];
+	unsigned byte;
 
-	if (more == NULL)
-		return E_NOMEM;
-	f->resume = more;
-	more[f->resume_n] = *r;
-	more[f->resume_n].path = strdup(path);
-	return more[f->resume_n++].path == NULL ? E_NOMEM : OK;
+	if (sscanf(text, "session %32s %" SCNu64, digits, &s->creation_time) !=
+		2 ||
+	    strspn(digits, "0123456789abcdef") != DIGITS)
+		return E_MALFORMED;
+	for (size_t i = 0; i < sizeof(s->identity.b); i++) {
+		(void)sscanf(digits + 2 * i, "%2x", &byte);
+		s->identity.b[i] = (uint8_t)byte;
+	}
+	return OK;
 }
 
+/* "NEXT CTF-STREAM CTF-INSTANCE PATH/NAME" */
 static enum status
-read_line(void *arg, char *text)
+read_stream(struct followed *f, char *text)
 {
 	struct followed_resume r = { 0 };
 	int at = 0;
@@ -38,13 +50,31 @@ read_line(void *arg, char *text)
 		&r.ctf_stream, &r.ctf_instance, &at) < 3 ||
 	    at == 0)
 		return E_MALFORMED;
-	return add(arg, &r, text + at);
+	r.path = text + at;
+	r.name = strrchr(r.path, '/');
+	if (r.name == NULL)
+		return E_MALFORMED;
+	*r.name++ = '\0';
+	return followed_add_resume(f, &r);
+}
+
+static enum status
+read_line(void *arg, char *text)
+{
+	struct reading *r = arg;
+
+	if (r->has_session)
+		return read_stream(r->followed, text);
+	r->has_session = true;
+	return read_session(r->session, text);
 }
 
 enum status
-follow_state_read(struct followed *f, const char *path)
+follow_state_read(
+    struct followed *f, struct send_session *session, const char *path)
 {
-	enum status st = state_file_read(path, FIRST_LINE, read_line, f);
+	struct reading r = { f, session, false };
+	enum status st = state_file_read(path, FIRST_LINE, read_line, &r);
 
 	if (st == E_IO)
 		snprintf(f->error, sizeof(f->error), "%s: %s", path,
@@ -56,23 +86,25 @@ follow_state_read(struct followed *f, const char *path)
 }
 
 static void
-write_lines(const struct followed *f, FILE *file)
+write_lines(
+    const struct followed *f, const struct send_session *session, FILE *file)
 {
-	const struct followed_trace *t;
-	const struct followed_stream *s;
+	fprintf(file, FIRST_LINE "\nsession ");
+	for (size_t i = 0; i < sizeof(session->identity.b); i++)
+		fprintf(file, "%02x", session->identity.b[i]);
+	fprintf(file, " %" PRIu64 "\n", session->creation_time);
+	for (unsigned i = 0; i < f->resume_n; i++) {
+		const struct followed_resume *r = &f->resume[i];
 
-	fprintf(file, FIRST_LINE "\n");
-	list_each (t, &f->traces, struct followed_trace, node)
-		list_each (s, &t->streams, struct followed_stream, node)
-			if (s->has_seq)
-				fprintf(file,
-				    "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
-				    s->marked_seq, s->ctf_stream,
-				    s->ctf_instance, t->path);
+		fprintf(file, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s/%s\n",
+		    r->next_seq, r->ctf_stream, r->ctf_instance, r->path,
+		    r->name);
+	}
 }
 
 enum status
-follow_state_write(const struct followed *f, const char *path)
+follow_state_write(const struct followed *f, const struct send_session *session,
+    const char *path)
 {
 	char *text = NULL;
 	size_t size;
@@ -81,7 +113,7 @@ follow_state_write(const struct followed *f, const char *path)
 
 	if (file == NULL)
 		return E_IO;
-	write_lines(f, file);
+	write_lines(f, session, file);
 	if (fclose(file) == 0)
 		st = state_file_write(path, text, size);
 	free(text);

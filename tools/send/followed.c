@@ -74,14 +74,95 @@ followed_close(struct followed *f)
 		free(t->path);
 		free(t);
 	}
-	for (unsigned i = 0; i < f->resume_n; i++)
+	for (unsigned i = 0; i < f->resume_n; i++) {
 		free(f->resume[i].path);
+		free(f->resume[i].name);
+	}
 	free(f->resume);
 	buf_free(&f->beacons);
 	if (f->root >= 0)
 		close(f->root);
 	if (f->notify >= 0)
 		close(f->notify);
+}
+
+enum status
+followed_add_resume(struct followed *f, const struct followed_resume *r)
+{
+	struct followed_resume *more = realloc(
+	    f->resume, (f->resume_n + 1) * sizeof(*more));
+
+	if (more == NULL)
+		return E_NOMEM;
+	f->resume = more;
+	more += f->resume_n++;
+	*more = *r;
+	more->path = strdup(r->path);
+	more->name = strdup(r->name);
+	return more->path != NULL && more->name != NULL ? OK : E_NOMEM;
+}
+
+static struct followed_resume *
+find_resume(const struct followed *f, const struct followed_stream *s)
+{
+	for (unsigned i = 0; i < f->resume_n; i++) {
+		struct followed_resume *r = &f->resume[i];
+
+		if (r->ctf_stream == s->ctf_stream &&
+		    r->ctf_instance == s->ctf_instance &&
+		    strcmp(r->path, s->trace->path) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+static enum status
+note_stream(struct followed *f, const struct followed_stream *s, bool is_stored)
+{
+	struct followed_resume *r = find_resume(f, s);
+
+	if (r != NULL) {
+		r->next_seq = is_stored ? s->marked_seq : r->next_seq;
+		return OK;
+	}
+	return followed_add_resume(f,
+	    &(struct followed_resume){ s->trace->path, s->name, s->ctf_stream,
+		s->ctf_instance, is_stored ? s->marked_seq : 0 });
+}
+
+enum status
+followed_note(struct followed *f, bool is_stored)
+{
+	const struct followed_trace *t;
+	const struct followed_stream *s;
+	enum status st = OK;
+
+	list_each (t, &f->traces, struct followed_trace, node)
+		list_each (s, &t->streams, struct followed_stream, node)
+			if (st == OK && s->is_announced)
+				st = note_stream(f, s, is_stored);
+	return st;
+}
+
+enum status
+followed_begin_again(struct followed *f, const char *directory)
+{
+	struct followed again;
+	enum status st = followed_note(f, false);
+
+	if (st != OK)
+		return st;
+	st = followed_open(&again, directory);
+	again.missing = f->missing;
+	again.resume = f->resume;
+	again.resume_n = f->resume_n;
+	f->resume = NULL;
+	f->resume_n = 0;
+	followed_close(f);
+	*f = again;
+	/* An empty list points at itself. */
+	list_init(&f->traces);
+	return st;
 }
 
 /* Is it "20261127T142416+0000-...", the name of a trace chunk? */
@@ -185,19 +266,18 @@ read_metadata(struct followed *f, struct followed_trace *t, int dir)
 }
 
 /* Where an earlier run has stopped. */
-static void
+static enum status
 resume(const struct followed *f, struct followed_stream *s)
 {
-	for (unsigned i = 0; i < f->resume_n; i++) {
-		const struct followed_resume *r = &f->resume[i];
+	const struct followed_resume *r = find_resume(f, s);
 
-		if (r->ctf_stream == s->ctf_stream &&
-		    r->ctf_instance == s->ctf_instance &&
-		    strcmp(r->path, s->trace->path) == 0) {
-			s->has_seq = true;
-			s->next_seq = s->marked_seq = r->next_seq;
-		}
-	}
+	if (r == NULL)
+		return OK;
+	s->has_seq = r->next_seq > 0;
+	s->next_seq = s->marked_seq = r->next_seq;
+	s->is_named = true;
+	s->name = strdup(r->name);
+	return s->name != NULL ? OK : E_NOMEM;
 }
 
 static struct followed_stream *
@@ -213,9 +293,8 @@ new_stream(
 	s->ctf_instance = r->ctf_instance;
 	list_init(&s->files);
 	list_append(&t->streams, &s->node);
-	resume(f, s);
 	f->n_streams++;
-	return s;
+	return resume(f, s) == OK ? s : NULL;
 }
 
 static struct followed_stream *
@@ -237,7 +316,7 @@ name_stream(struct followed_stream *s, const struct grown *g, const char *name)
 {
 	const struct grown *other;
 
-	if (s->is_announced)
+	if (s->is_announced || s->is_named)
 		return true;
 	list_each (other, &s->files, struct grown, node)
 		if (other->first.packet_seq_num < g->first.packet_seq_num)

@@ -35,9 +35,10 @@ struct followed_trace {
 struct followed_stream {
 	struct list node, files; /* struct grown */
 	struct followed_trace *trace;
-	char *name; /* of its first file */
+	char *name; /* of its first file, when it was first sent */
 	uint64_t ctf_stream, ctf_instance;
 	unsigned number; /* of the relay's stream */
+	bool is_named;	 /* by an earlier run */
 	bool is_announced;
 	bool has_seq;
 	uint64_t next_seq;   /* packet_seq_num that comes next */
@@ -60,9 +61,9 @@ struct followed {
 	uint64_t n_beacons; /* texts that were noted */
 	bool has_gap;	  /* something may be in a file that is not found yet */
 	uint64_t missing; /* packets that nobody will see: gaps, rings */
-	/* Where streams continue, from a state file. */
+	/* Where streams continue, after an earlier run or connection. */
 	struct followed_resume {
-		char *path; /* of the trace; owned */
+		char *path, *name; /* of the trace, of the stream; owned */
 		uint64_t ctf_stream, ctf_instance, next_seq;
 	} * resume;
 	unsigned resume_n;
@@ -72,6 +73,17 @@ struct followed {
 /* E_IO: errno. */
 enum status followed_open(struct followed *f, const char *directory) MUST_CHECK;
 void followed_close(struct followed *f);
+
+/* Note the names of the streams that are announced; IS_STORED: and that they
+ * continue after what followed_mark() marked. E_NOMEM. */
+enum status followed_note(struct followed *f, bool is_stored) MUST_CHECK;
+/* Begin again: nothing is announced, and streams continue as was noted. E_IO:
+ * errno; E_NOMEM. */
+enum status followed_begin_again(
+    struct followed *f, const char *directory) MUST_CHECK;
+/* A stream continues there. The strings are copied. */
+enum status followed_add_resume(
+    struct followed *f, const struct followed_resume *r) MUST_CHECK;
 
 /* Look for new files, and for more metadata. Not OK: f->error. */
 enum status followed_scan(struct followed *f) MUST_CHECK;
@@ -84,7 +96,7 @@ void followed_lose(
     struct followed *f, struct followed_stream *s, struct grown *g);
 /* Does anybody still record? */
 bool followed_is_written(const struct followed *f);
-/* What is sent by now is what follow_state_write() writes. */
+/* Mark what is sent by now, for followed_note(). */
 void followed_mark(struct followed *f);
 
 /* A path below the session without its chunk: "archives/CHUNK/ust" and

@@ -171,6 +171,19 @@ report_progress_end(struct report *r)
 }
 
 void
+report_note(struct report *r, const char *fmt, ...)
+{
+	va_list args;
+
+	report_progress_end(r);
+	fputs("tracepulse-send: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+void
 report_error(struct report *r, const char *fmt, ...)
 {
 	char text[sizeof(r->error)];
@@ -179,8 +192,7 @@ report_error(struct report *r, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	report_progress_end(r);
-	fprintf(stderr, "tracepulse-send: %s\n", text);
+	report_note(r, "%s", text);
 	if (r->error[0] == '\0')
 		memcpy(r->error, text, sizeof(text));
 }

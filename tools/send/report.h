@@ -76,6 +76,8 @@ void report_progress(struct report *r, const struct progress_now *now);
 void report_progress_end(struct report *r);
 /* Print a line to stderr; the first one is also the error of the summary. */
 void report_error(struct report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The same, but it is no failure. */
+void report_note(struct report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* A session was opened and ended, in order or with a failure; what the sink
  * answered for is noted with the streams of T. */
 void report_session(

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum status
@@ -42,8 +43,10 @@ state_file_write(const char *path, const char *text, size_t size)
 	if (asprintf(&new, "%s.new", path) < 0)
 		return E_IO;
 	file = fopen(new, "we");
-	is_written = file != NULL && fwrite(text, 1, size, file) == size &&
-		     fflush(file) == 0 && fsync(fileno(file)) == 0;
+	is_written = file != NULL &&
+		     fchmod(fileno(file), S_IRUSR | S_IWUSR) == 0 &&
+		     fwrite(text, 1, size, file) == size && fflush(file) == 0 &&
+		     fsync(fileno(file)) == 0;
 	if (file != NULL && fclose(file) != 0)
 		is_written = false;
 	if (is_written)

@@ -13,7 +13,8 @@
  * errno. Otherwise what LINE returns. */
 enum status state_file_read(const char *path, const char *first,
     enum status (*line)(void *arg, char *text), void *arg) MUST_CHECK;
-/* Replace the file as a whole, and have it on the disk. E_IO: errno. */
+/* Replace the file as a whole, and have it on the disk. Only its owner can read
+ * it. E_IO: errno. */
 enum status state_file_write(
     const char *path, const char *text, size_t size) MUST_CHECK;
 
