@@ -10,6 +10,7 @@
 #define CHANNEL_LEN 255
 #define HOST_LEN 64
 #define NAME_LEN 255
+#define LISTED_LEN_OLD UINT64_C(339) /* below LIVE_MINOR_FORMATS */
 
 static const struct live_row rows[] = {
 	[0] = { .status_at = -1 }, /* no such command */
@@ -180,6 +181,99 @@ live_reply_metadata(struct buf *b, uint64_t length, uint32_t status)
 {
 	buf_u64(b, length);
 	buf_u32(b, status);
+}
+
+void
+live_listed_decode(struct reader *r, unsigned minor, struct live_listed *out)
+{
+	const bool has_lengths = minor >= LIVE_MINOR_FORMATS;
+
+	out->id = reader_u64(r);
+	out->live_timer_us = reader_u32(r);
+	out->clients = reader_u32(r);
+	out->streams = reader_u32(r);
+	out->trace_format = 0;
+	if (!has_lengths) {
+		out->hostname = reader_cstr_array(r, HOST_LEN);
+		out->name = reader_cstr_array(r, NAME_LEN);
+		return;
+	}
+	out->hostname.n = reader_u32(r);
+	out->name.n = reader_u32(r);
+	out->trace_format = reader_u32(r);
+	out->hostname.p = (const char *)reader_take(r, out->hostname.n);
+	out->name.p = (const char *)reader_take(r, out->name.n);
+}
+
+void
+live_announced_decode(struct reader *r, struct live_announced *out)
+{
+	out->id = reader_u64(r);
+	out->trace_id = reader_u64(r);
+	out->is_metadata = reader_u32(r) != 0;
+	out->path = reader_cstr_array(r, PATH_LEN);
+	out->channel = reader_cstr_array(r, CHANNEL_LEN);
+}
+
+void
+live_index_decode(struct reader *r, struct live_index *out)
+{
+	out->offset = reader_u64(r);
+	out->packet_size = reader_u64(r);
+	out->content_size = reader_u64(r);
+	out->timestamp_begin = reader_u64(r);
+	out->timestamp_end = reader_u64(r);
+	out->events_discarded = reader_u64(r);
+	out->ctf_stream = reader_u64(r);
+	out->status = reader_u32(r);
+	out->flags = reader_u32(r);
+}
+
+static uint64_t
+list_size(unsigned minor, struct reader *r)
+{
+	const uint8_t *begin = r->p;
+	const uint32_t n = reader_u32(r);
+	struct live_listed s;
+
+	if (minor < LIVE_MINOR_FORMATS)
+		return r->bad ? 0 : 4 + n * LISTED_LEN_OLD;
+	for (uint32_t i = 0; i < n && !r->bad; i++)
+		live_listed_decode(r, minor, &s);
+	return r->bad ? 0 : (uint64_t)(r->p - begin);
+}
+
+uint64_t
+live_reply_size(uint32_t cmd, unsigned minor, const uint8_t *p, size_t n)
+{
+	struct reader r = reader_over(p, n);
+	uint64_t length;
+	uint32_t status;
+
+	switch ((enum live_cmd)cmd) {
+	case LIVE_CMD_connect:
+		return 20;
+	case LIVE_CMD_list_sessions:
+		return list_size(minor, &r);
+	case LIVE_CMD_attach_session:
+	case LIVE_CMD_get_new_streams:
+		(void)reader_u32(&r); /* status */
+		length = reader_u32(&r);
+		return r.bad ? 0 : 8 + length * LIVE_STREAM_RECORD_LEN;
+	case LIVE_CMD_get_next_index:
+		return 64;
+	case LIVE_CMD_get_packet:
+		status = reader_u32(&r);
+		length = reader_u32(&r);
+		return r.bad ? 0 : 12 + (status == LIVE_PACKET_OK ? length : 0);
+	case LIVE_CMD_get_metadata:
+		length = reader_u64(&r);
+		return r.bad ? 0 : 12 + length;
+	case LIVE_CMD_create_session:
+	case LIVE_CMD_detach_session:
+		return 4;
+	}
+	return 4; /* LIVE_UNKNOWN_COMMAND */
 }
 
 uint32_t

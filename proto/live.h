@@ -139,6 +139,33 @@ void live_reply_packet(
     struct buf *b, uint32_t status, uint32_t length, uint32_t flags);
 void live_reply_metadata(struct buf *b, uint64_t length, uint32_t status);
 
+/*
+ * The viewer's side. MINOR is as for live_reply_session(). Strings are
+ * borrowed from the reply. What does not fit sets r->bad.
+ */
+
+/* The size of the reply to CMD of which N bytes at P are here; 0: more bytes
+ * are needed to know it. */
+uint64_t live_reply_size(
+    uint32_t cmd, unsigned minor, const uint8_t *p, size_t n);
+
+struct live_listed {
+	uint64_t id;
+	uint32_t live_timer_us, clients, streams;
+	uint32_t trace_format; /* 0: CTF 1.8, 1: CTF 2 */
+	struct span hostname, name;
+};
+void live_listed_decode(
+    struct reader *r, unsigned minor, struct live_listed *out);
+
+struct live_announced {
+	uint64_t id, trace_id;
+	bool is_metadata;
+	struct span path, channel;
+};
+void live_announced_decode(struct reader *r, struct live_announced *out);
+void live_index_decode(struct reader *r, struct live_index *out);
+
 /* The status in the N bytes at P, a whole reply to CMD; 0: it has none. */
 uint32_t live_reply_status(uint32_t cmd, const uint8_t *p, size_t n);
 /* What such a status is called; NULL: there is none with this number. */

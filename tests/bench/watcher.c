@@ -13,7 +13,6 @@
 #include "common/clock.h"
 #include "tests/bench/program.h"
 
-#define VIEWER_MINOR 4 /* what stock viewers announce */
 #define RECEIVE_MIN (64 * 1024)
 /* So that the middle of a packet is soon reached by one that stalls. */
 #define STALL_RCVBUF 4096

@@ -14,6 +14,8 @@
 #include "proto/live.h"
 #include "tests/bench/view.h"
 
+#define VIEWER_MINOR 4 /* what stock viewers announce */
+
 /* A data stream as this viewer sees it. */
 struct watched {
 	uint64_t id;	/* 0: not announced yet */

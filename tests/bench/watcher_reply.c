@@ -9,13 +9,6 @@
 #include "proto/relay.h"
 #include "tests/bench/program.h"
 
-/* Layouts of live 1.5, for minor versions below 15. */
-#define HOST_LEN 64
-#define NAME_LEN 255
-#define SESSION_RECORD_LEN (20 + HOST_LEN + NAME_LEN)
-#define PATH_LEN 4096
-#define CHANNEL_LEN 255
-
 /* Asked again when a session, its streams or its metadata are not there yet. */
 #define NOT_YET_MS 10
 
@@ -51,12 +44,11 @@ take_sessions(struct watcher *w, struct reader *r)
 	w->begin_ns = took(w, VIEW_LIST);
 	shape_session_name(w->session, wanted);
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t id = reader_u64(r);
+		struct live_listed s;
 
-		reader_take(r, 12); /* timer, clients, streams */
-		reader_take(r, HOST_LEN);
-		if (is_named(reader_cstr_array(r, NAME_LEN), wanted))
-			w->session_id = id;
+		live_listed_decode(r, VIEWER_MINOR, &s);
+		if (is_named(s.name, wanted))
+			w->session_id = s.id;
 	}
 	if (w->session_id == 0)
 		watcher_wait(w, NOT_YET_MS);
@@ -68,23 +60,20 @@ take_sessions(struct watcher *w, struct reader *r)
 static void
 take_stream(struct watcher *w, struct reader *r)
 {
-	uint64_t id = reader_u64(r);
-	struct span channel;
+	struct live_announced s;
 	unsigned number;
-	char rest, name[CHANNEL_LEN];
+	char rest, name[SHAPE_NAME_MAX];
 
-	reader_take(r, 12); /* trace, is it metadata */
-	reader_take(r, PATH_LEN);
-	channel = reader_cstr_array(r, CHANNEL_LEN);
-	if (is_named(channel, "metadata")) {
-		w->metadata_id = id;
+	live_announced_decode(r, &s);
+	if (s.is_metadata) {
+		w->metadata_id = s.id;
 		return;
 	}
-	snprintf(name, sizeof(name), "%.*s", (int)channel.n, channel.p);
+	snprintf(name, sizeof(name), "%.*s", (int)s.channel.n, s.channel.p);
 	if (sscanf(name, "channel_%u%c", &number, &rest) != 1 ||
 	    number >= w->options->shape.streams || w->streams[number].id != 0)
 		program_fail("viewer %u: stream %s", w->number, name);
-	w->streams[number].id = id;
+	w->streams[number].id = s.id;
 	w->streams[number].is_placed = !w->options->is_last;
 	w->n_known++;
 }
@@ -168,53 +157,45 @@ add_latency(struct watcher *w, uint64_t packet)
 }
 
 static void
-take_record(struct watcher *w, struct reader *r)
+take_record(struct watcher *w, const struct live_index *got)
 {
 	struct watched *s = &w->streams[w->at];
 	const struct shape *shape = &w->options->shape;
 	struct packet_id id = { w->session, w->at, 0 };
-	struct live_index got = { .offset = reader_u64(r),
-		.packet_size = reader_u64(r),
-		.content_size = reader_u64(r),
-		.timestamp_begin = reader_u64(r),
-		.timestamp_end = reader_u64(r),
-		.events_discarded = reader_u64(r),
-		.ctf_stream = reader_u64(r) };
 	struct relay_index want;
 
-	place(s, w->at, got.timestamp_begin);
+	place(s, w->at, got->timestamp_begin);
 	id.packet = s->next;
 	shape_index(shape, &id, &want);
-	if (got.offset != s->next * ((uint64_t)shape->size + shape->padding) ||
-	    got.packet_size != want.packet_size ||
-	    got.content_size != want.content_size ||
-	    got.timestamp_begin != want.timestamp_begin ||
-	    got.timestamp_end != want.timestamp_end ||
-	    got.events_discarded != want.events_discarded ||
-	    got.ctf_stream != want.ctf_stream)
+	if (got->offset != s->next * ((uint64_t)shape->size + shape->padding) ||
+	    got->packet_size != want.packet_size ||
+	    got->content_size != want.content_size ||
+	    got->timestamp_begin != want.timestamp_begin ||
+	    got->timestamp_end != want.timestamp_end ||
+	    got->events_discarded != want.events_discarded ||
+	    got->ctf_stream != want.ctf_stream)
 		program_fail(
 		    "viewer %u: stream %u: not the index of packet %llu",
 		    w->number, w->at, (unsigned long long)s->next);
 	add_latency(w, s->next);
-	w->position = got.offset;
+	w->position = got->offset;
 	w->taken = 0;
 }
 
 static void
 take_index(struct watcher *w, struct reader *r)
 {
-	struct reader ahead = *r;
-	uint32_t status;
+	struct live_index got;
 
-	reader_take(&ahead, 56);
-	status = reader_u32(&ahead);
-	if (status == LIVE_INDEX_RETRY || status == LIVE_INDEX_INACTIVE) {
+	live_index_decode(r, &got);
+	if (got.status == LIVE_INDEX_RETRY ||
+	    got.status == LIVE_INDEX_INACTIVE) {
 		nothing(w);
 		return;
 	}
-	need(w, status, LIVE_INDEX_OK);
+	need(w, got.status, LIVE_INDEX_OK);
 	took(w, VIEW_INDEX);
-	take_record(w, r);
+	take_record(w, &got);
 	watcher_ask_packet(w);
 }
 
@@ -264,41 +245,6 @@ take_packet(struct watcher *w, struct reader *r)
 	watcher_ask_next(w);
 }
 
-/* 0: not even that is here. */
-static uint64_t
-reply_length(const struct watcher *w)
-{
-	struct reader r = reader_over(buf_data(&w->in), buf_len(&w->in));
-	uint32_t status;
-	uint64_t n;
-
-	switch ((enum live_cmd)w->asked) {
-	case LIVE_CMD_connect:
-		return 20;
-	case LIVE_CMD_list_sessions:
-		n = reader_u32(&r);
-		return r.bad ? 0 : 4 + n * SESSION_RECORD_LEN;
-	case LIVE_CMD_attach_session:
-	case LIVE_CMD_get_new_streams:
-		status = reader_u32(&r);
-		n = reader_u32(&r);
-		return r.bad ? 0 : 8 + n * LIVE_STREAM_RECORD_LEN;
-	case LIVE_CMD_get_next_index:
-		return 64;
-	case LIVE_CMD_get_packet:
-		status = reader_u32(&r);
-		n = reader_u32(&r);
-		return r.bad ? 0 : 12 + (status == LIVE_PACKET_OK ? n : 0);
-	case LIVE_CMD_get_metadata:
-		n = reader_u64(&r);
-		return r.bad ? 0 : 12 + n;
-	case LIVE_CMD_create_session:
-	case LIVE_CMD_detach_session:
-		return 4;
-	}
-	program_fail("viewer %u: a reply to nothing", w->number);
-}
-
 static void
 take_reply(struct watcher *w, struct reader *r)
 {
@@ -336,7 +282,8 @@ take_reply(struct watcher *w, struct reader *r)
 void
 watcher_take_replies(struct watcher *w)
 {
-	uint64_t n = reply_length(w);
+	uint64_t n = live_reply_size(
+	    w->asked, VIEWER_MINOR, buf_data(&w->in), buf_len(&w->in));
 	struct reader r;
 
 	if (n == 0 || buf_len(&w->in) < n)

@@ -342,3 +342,121 @@ TEST_ROWS(a_stream_record, 2)
 	ck_assert_mem_eq(buf_data(&b) + 4116, "ch_0", 5);
 	buf_free(&b);
 }
+
+/* The size of the reply B to CMD is known from some byte on, and right. */
+static void
+assert_reply_size(uint32_t cmd, unsigned minor, const struct buf *b)
+{
+	bool is_known = false;
+
+	for (size_t n = 0; n <= buf_len(b); n++) {
+		uint64_t size = live_reply_size(cmd, minor, buf_data(b), n);
+
+		ck_assert(size == (is_known || size != 0 ? buf_len(b) : 0));
+		is_known |= size != 0;
+	}
+	ck_assert(is_known);
+}
+
+static void
+assert_span(struct span s, const char *text)
+{
+	ck_assert_uint_eq(s.n, strlen(text));
+	ck_assert_mem_eq(s.p, text, s.n);
+}
+
+TEST_ROWS(a_viewer_reads_a_list_of_sessions, 2)
+{
+	const unsigned minor = _i == 0 ? 13 : 15;
+	struct buf one = session_record(minor, "host", "session"), b = { 0 };
+	struct live_listed s;
+	struct reader r;
+
+	buf_u32(&b, 2);
+	buf_bytes(&b, buf_data(&one), buf_len(&one));
+	buf_bytes(&b, buf_data(&one), buf_len(&one));
+	assert_reply_size(LIVE_CMD_list_sessions, minor, &b);
+	r = reader_over(buf_data(&b), buf_len(&b));
+	ck_assert_uint_eq(reader_u32(&r), 2);
+	for (int i = 0; i < 2; i++) {
+		live_listed_decode(&r, minor, &s);
+		ck_assert_uint_eq(s.id, ID);
+		ck_assert_uint_eq(s.live_timer_us, 200000);
+		ck_assert_uint_eq(s.clients, 3);
+		ck_assert_uint_eq(s.streams, 0x11121314);
+		ck_assert_uint_eq(s.trace_format, minor < 15 ? 0 : 1);
+		assert_span(s.hostname, "host");
+		assert_span(s.name, "session");
+	}
+	ck_assert(!r.bad);
+	live_listed_decode(&r, minor, &s);
+	ck_assert(r.bad);
+	buf_free(&one);
+	buf_free(&b);
+}
+
+TEST_ROWS(a_viewer_reads_streams, 2)
+{
+	const uint32_t cmd = _i == 0 ? LIVE_CMD_attach_session
+				     : LIVE_CMD_get_new_streams;
+	struct live_stream_record s = { .id = ID,
+		.trace_id = 7,
+		.is_metadata = true,
+		.path = "kernel",
+		.channel = "metadata" };
+	struct live_announced got;
+	struct buf b = { 0 };
+	struct reader r;
+
+	buf_u32(&b, LIVE_STREAMS_OK);
+	buf_u32(&b, 1);
+	live_reply_stream(&b, &s);
+	assert_reply_size(cmd, LIVE_MINOR, &b);
+	r = reader_over(buf_data(&b) + 8, buf_len(&b) - 8);
+	live_announced_decode(&r, &got);
+	ck_assert(!r.bad && got.is_metadata);
+	ck_assert_uint_eq(got.id, ID);
+	ck_assert_uint_eq(got.trace_id, 7);
+	assert_span(got.path, "kernel");
+	assert_span(got.channel, "metadata");
+	buf_free(&b);
+}
+
+TEST(a_viewer_reads_an_index)
+{
+	const struct live_index i = { .offset = 1,
+		.packet_size = 2,
+		.content_size = 3,
+		.timestamp_begin = 4,
+		.timestamp_end = 5,
+		.events_discarded = 6,
+		.ctf_stream = 7,
+		.status = LIVE_INDEX_OK,
+		.flags = LIVE_FLAG_NEW_STREAM };
+	struct live_index got;
+	struct buf b = { 0 };
+	struct reader r;
+
+	live_reply_index(&b, &i);
+	assert_reply_size(LIVE_CMD_get_next_index, LIVE_MINOR, &b);
+	r = reader_over(buf_data(&b), buf_len(&b));
+	live_index_decode(&r, &got);
+	ck_assert(!r.bad);
+	ck_assert_mem_eq(&got, &i, sizeof(i));
+	buf_free(&b);
+}
+
+TEST_ROWS(a_reply_has_the_bytes_that_its_length_says, 4)
+{
+	struct buf b = { 0 };
+
+	if (_i < 2)
+		live_reply_packet(
+		    &b, _i == 0 ? LIVE_PACKET_OK : LIVE_PACKET_ERR, 9, 0);
+	else
+		live_reply_metadata(&b, _i == 2 ? 9 : 0, LIVE_METADATA_OK);
+	buf_zero(&b, _i % 2 == 0 ? 9 : 0);
+	assert_reply_size(_i < 2 ? LIVE_CMD_get_packet : LIVE_CMD_get_metadata,
+	    LIVE_MINOR, &b);
+	buf_free(&b);
+}
