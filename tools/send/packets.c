@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ctf/index.h"
-#include "ctf/packet.h"
+#include "tools/send/heads.h"
 #include "tools/send/tsdl.h"
 
 static enum status
@@ -60,38 +60,13 @@ next_by_index(struct packets *p, struct client_packet *out)
 	return st;
 }
 
-/* One packet's header and context. */
-struct heads {
-	const uint8_t *p;
-	const struct tsdl_layout *header, *context;
-	uint64_t context_at; /* bits */
-};
-
-static bool
-has(const struct heads *h, enum tsdl_name name)
-{
-	return h->header->fields[name].size > 0 ||
-	       h->context->fields[name].size > 0;
-}
-
-static uint64_t
-get(const struct heads *h, enum tsdl_name name, uint64_t otherwise)
-{
-	if (h->context->fields[name].size > 0)
-		return tsdl_read(
-		    h->p, &h->context->fields[name], h->context_at);
-	if (h->header->fields[name].size > 0)
-		return tsdl_read(h->p, &h->header->fields[name], 0);
-	return otherwise;
-}
-
 /* A clock field of fewer than 64 bits has wrapped around when its value is
  * below the one before it. */
 static uint64_t
 get_time(struct packets *p, const struct heads *h, enum tsdl_name name)
 {
 	const unsigned size = h->context->fields[name].size;
-	uint64_t v = get(h, name, 0), wrap;
+	uint64_t v = heads_get(h, name, 0), wrap;
 
 	if (size < 64) {
 		wrap = UINT64_C(1) << size;
@@ -104,59 +79,29 @@ get_time(struct packets *p, const struct heads *h, enum tsdl_name name)
 	return v;
 }
 
-/* Find the packet's stream class, and where its context begins. */
-static enum status
-find_heads(struct packets *p, struct heads *h)
-{
-	const struct tsdl *t = p->tsdl;
-	const struct tsdl_layout none = { .align = 1 };
-	const struct tsdl_stream *s;
-	const uint64_t left = (p->data.n - p->at) * 8;
-	uint64_t align, magic;
-
-	h->p = p->data.p + p->at;
-	h->header = &t->header;
-	if (t->header.size > left)
-		return wrong(p, "the last packet is cut short");
-	h->context = &none;
-	magic = get(h, TSDL_MAGIC, CTF_MAGIC);
-	if (magic != CTF_MAGIC)
-		return wrong(p, "no packet header where one is expected");
-	s = tsdl_stream_of(t, get(h, TSDL_STREAM_ID, 0));
-	if (s == NULL && t->header.fields[TSDL_STREAM_ID].size == 0 &&
-	    t->n_streams == 1)
-		s = &t->streams[0];
-	if (s == NULL)
-		return wrong(p, "a packet has an unknown stream class");
-	h->context = &s->context;
-	align = s->context.align;
-	h->context_at = (t->header.size + align - 1) / align * align;
-	if (h->context_at + s->context.size > left)
-		return wrong(p, "the last packet is cut short");
-	return OK;
-}
-
 static enum status
 next_by_header(struct packets *p, struct client_packet *out)
 {
 	struct relay_index *i = &out->index;
-	struct heads h = { 0 };
-	enum status st;
+	struct heads h;
+	enum status st = heads_find(
+	    &h, p->tsdl, p->data.p + p->at, p->data.n - p->at, &p->error);
 
-	if ((st = find_heads(p, &h)) != OK)
+	if (st != OK)
 		return st;
-	if (!has(&h, TSDL_TIMESTAMP_BEGIN) || !has(&h, TSDL_TIMESTAMP_END))
+	if (!heads_has(&h, TSDL_TIMESTAMP_BEGIN) ||
+	    !heads_has(&h, TSDL_TIMESTAMP_END))
 		return wrong(p, "packets have no time stamps");
 	/* Without sizes the file is one packet (CTF 1.8, 5.2). */
-	i->packet_size = get(&h, TSDL_PACKET_SIZE,
-	    get(&h, TSDL_CONTENT_SIZE, (p->data.n - p->at) * 8));
-	i->content_size = get(&h, TSDL_CONTENT_SIZE, i->packet_size);
+	i->packet_size = heads_get(&h, TSDL_PACKET_SIZE,
+	    heads_get(&h, TSDL_CONTENT_SIZE, (p->data.n - p->at) * 8));
+	i->content_size = heads_get(&h, TSDL_CONTENT_SIZE, i->packet_size);
 	i->timestamp_begin = get_time(p, &h, TSDL_TIMESTAMP_BEGIN);
 	i->timestamp_end = get_time(p, &h, TSDL_TIMESTAMP_END);
-	i->events_discarded = get(&h, TSDL_EVENTS_DISCARDED, 0);
-	i->ctf_stream = get(&h, TSDL_STREAM_ID, 0);
-	i->ctf_instance = get(&h, TSDL_STREAM_INSTANCE_ID, 0);
-	i->packet_seq_num = get(&h, TSDL_PACKET_SEQ_NUM, p->number);
+	i->events_discarded = heads_get(&h, TSDL_EVENTS_DISCARDED, 0);
+	i->ctf_stream = heads_get(&h, TSDL_STREAM_ID, 0);
+	i->ctf_instance = heads_get(&h, TSDL_STREAM_INSTANCE_ID, 0);
+	i->packet_seq_num = heads_get(&h, TSDL_PACKET_SEQ_NUM, p->number);
 	st = check_size(p, out, i->packet_size);
 	out->size = (uint32_t)(i->packet_size / 8);
 	if (st == OK && i->packet_size < h.context_at + h.context->size)
