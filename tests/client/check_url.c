@@ -63,6 +63,19 @@ TEST_ROWS(bad_ones_are_refused_with_a_reason, ARRAY_LEN(bad))
 	ck_assert_ptr_nonnull(why);
 }
 
+TEST(viewers_have_one_port)
+{
+	const char *why;
+	struct url u;
+
+	ck_assert_int_eq(url_parse_live(&u, "net://h/host/a/b", &why), OK);
+	ck_assert_uint_eq(u.control, 5344);
+	ck_assert_str_eq(u.path, "host/a/b");
+	ck_assert_int_eq(url_parse_live(&u, "net://h:7", &why), OK);
+	ck_assert_uint_eq(u.control, 7);
+	ck_assert_int_eq(url_parse_live(&u, "net://h:7:8", &why), E_MALFORMED);
+}
+
 TEST(long_hosts_are_refused)
 {
 	char text[600] = "net://";

@@ -3,8 +3,6 @@
  * replies, and moving bytes. */
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,35 +14,6 @@
 #define READ_SIZE 16384
 
 static enum status advance(struct client *c);
-
-static int
-connect_to(const struct url_address *to)
-{
-	int fd = socket(
-	    to->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int err;
-
-	if (fd < 0)
-		return -1;
-	/* Requests are small: without TCP_NODELAY each would wait for the
-	 * answer to the one before. No TCP_USER_TIMEOUT: it would also end a
-	 * connection to a relay that hangs, and goes on later. */
-	(void)tcp_options_set(fd, &tcp_keepalive_two_minutes);
-	/* Within one machine there is no network to protect. Where the system's
-	 * default algorithm paces (BBR), each send would start a timer, which
-	 * costs half of the sender's CPU time. Every kernel has the algorithm
-	 * of RFC 5681. */
-	if (url_is_loopback(to))
-		(void)setsockopt(
-		    fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
-	if (connect(fd, (const struct sockaddr *)&to->sa, to->len) == 0 ||
-	    errno == EINPROGRESS)
-		return fd;
-	err = errno;
-	close(fd);
-	errno = err;
-	return -1;
-}
 
 static enum status
 cannot_connect(struct client *c, uint16_t port)
@@ -72,7 +41,7 @@ begin_connect(struct client *c)
 {
 	for (; has_address(c); c->address++) {
 		c->moved_ns = clock_now_ns();
-		c->control = connect_to(&c->addresses[c->address]);
+		c->control = tcp_connect(&c->addresses[c->address]);
 		if (c->control >= 0) {
 			client_opened(c, c->control);
 			return OK;
@@ -179,7 +148,7 @@ ask_chunk(struct client *c)
 	const struct url_address to = url_with_port(
 	    &c->addresses[c->address], c->config.url.data);
 
-	c->data = connect_to(&to);
+	c->data = tcp_connect(&to);
 	if (c->data < 0)
 		return cannot_connect(c, c->config.url.data);
 	client_opened(c, c->data);

@@ -79,12 +79,12 @@ take_port(const char *p, uint16_t *port)
 	return end;
 }
 
-enum status
-url_parse(struct url *u, const char *text, const char **why)
+/* U has the default ports. */
+static enum status
+parse(struct url *u, const char *text, const char **why)
 {
 	const char *p;
 
-	*u = (struct url){ .control = URL_CONTROL_PORT, .data = URL_DATA_PORT };
 	if ((p = skip_scheme(u, text)) == NULL)
 		return wrong(why, "net://, net4:// or net6:// is required");
 	if ((p = take_host(u, p)) == NULL)
@@ -101,6 +101,25 @@ url_parse(struct url *u, const char *text, const char **why)
 		return wrong(why, "the path is too long");
 	memcpy(u->path, p, strlen(p) + 1);
 	return OK;
+}
+
+enum status
+url_parse(struct url *u, const char *text, const char **why)
+{
+	*u = (struct url){ .control = URL_CONTROL_PORT, .data = URL_DATA_PORT };
+	return parse(u, text, why);
+}
+
+enum status
+url_parse_live(struct url *u, const char *text, const char **why)
+{
+	enum status st;
+
+	*u = (struct url){ .control = URL_LIVE_PORT };
+	st = parse(u, text, why);
+	if (st == OK && u->data != 0)
+		return wrong(why, "the live port is the only one");
+	return st;
 }
 
 /* A request to the resolver. */

@@ -19,6 +19,7 @@
 #define URL_PATH_MAX 4096
 #define URL_CONTROL_PORT 5342
 #define URL_DATA_PORT 5343
+#define URL_LIVE_PORT 5344
 
 struct url {
 	int family; /* AF_UNSPEC, AF_INET, AF_INET6 */
@@ -29,6 +30,11 @@ struct url {
 
 /* E_MALFORMED: *WHY is a constant string. */
 enum status url_parse(
+    struct url *u, const char *text, const char **why) MUST_CHECK;
+
+/* The address of a relay for viewers, net://HOST[:LIVE][/PATH]: u->control is
+ * the live port. */
+enum status url_parse_live(
     struct url *u, const char *text, const char **why) MUST_CHECK;
 
 struct url_address {
