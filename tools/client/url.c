@@ -40,6 +40,14 @@ skip_scheme(struct url *u, const char *text)
 	return NULL;
 }
 
+bool
+url_is(const char *text)
+{
+	struct url u;
+
+	return skip_scheme(&u, text) != NULL;
+}
+
 /* Returns what follows the host; NULL: there is no host. */
 static const char *
 take_host(struct url *u, const char *p)

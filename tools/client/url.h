@@ -28,6 +28,8 @@ struct url {
 	char path[URL_PATH_MAX]; /* without its first slash; may be "" */
 };
 
+/* Does TEXT begin like an address? */
+bool url_is(const char *text);
 /* E_MALFORMED: *WHY is a constant string. */
 enum status url_parse(
     struct url *u, const char *text, const char **why) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracepulse-send sends existing traces to a relay. */
+/* tracepulse-send sends traces from where they are to somewhere else. */
 #include "config.h"
 
 #include <signal.h>
@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "tools/send/follow.h"
 #include "tools/send/from_kafka.h"
+#include "tools/send/from_live.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
 #include "tools/send/sender.h"
@@ -131,7 +132,9 @@ main(int argc, char **argv)
 		st = from_kafka_run(&o, sink, &r, &stop);
 	else
 #endif
-	    if (o.follow) {
+	    if (o.from_text != NULL) {
+		st = from_live_run(&o, sink, &r, &stop);
+	} else if (o.follow) {
 		st = follow_run(&o, sink, &r, &stop);
 	} else {
 		st = read_traces(&o, &t, &r);

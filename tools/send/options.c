@@ -22,11 +22,19 @@
 
 static const struct option_table table = {
 	.program = "tracepulse-send",
-	.usage = "tracepulse-send [OPTION]... TRACE-DIR... URL\n"
-		 "Streams CTF 1.8 traces to an LTTng relay.\n",
-	.more = "\nURL is net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH]\n"
-		"or kafka://BROKER[:PORT][,BROKER[:PORT]].../TOPIC.\n"
-		"See tracepulse-send(1).\n",
+	.usage =
+	    "tracepulse-send [OPTION]... SOURCE SINK\n"
+	    "Sends CTF 1.8 traces on.\n"
+	    "\n"
+	    "SOURCE is one of:\n"
+	    "  TRACE-DIR...\n"
+	    "  net://HOST[:LIVE-PORT]/host/HOSTNAME/SESSION\n"
+	    "  --all net://HOST[:LIVE-PORT]\n"
+	    "  --group=NAME kafka://BROKER[:PORT][,BROKER[:PORT]].../TOPIC\n"
+	    "SINK is one of:\n"
+	    "  net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH]\n"
+	    "  kafka://BROKER[:PORT][,BROKER[:PORT]].../TOPIC\n",
+	.more = "\nSee tracepulse-send(1).\n",
 	.rows = rows,
 	.n = N_OPTIONS,
 };
@@ -93,21 +101,91 @@ check_to_kafka(struct send_options *o, uint64_t given)
 	return check_kafka_url(&o->kafka, o->to);
 }
 
+/* A source that is not directories. */
 static enum status
-check_from_kafka(struct send_options *o, uint64_t given)
+check_no_traces(const struct send_options *o, uint64_t given)
 {
 	static const unsigned of_traces[] = { OPT_SESSION, OPT_HOSTNAME,
 		OPT_LIVE, OPT_LIVE_TIMER, OPT_REALTIME, OPT_FOLLOW,
 		OPT_QUIET_AFTER, OPT_LINGER, OPT_LOOP };
 
+	if (o->n_directories != 1)
+		return option_refuse(
+		    &table, "unexpected argument \"%s\"", o->directories[1]);
+	return check_none(
+	    given, of_traces, ARRAY_LEN(of_traces), "a TRACE-DIR");
+}
+
+static enum status
+check_from_kafka(struct send_options *o, uint64_t given)
+{
 	if (o->group == NULL)
 		return option_refuse(&table, "a topic requires --group");
-	if (o->n_directories != 1)
-		return option_refuse(&table, "only one topic can be read");
-	if (check_none(given, of_traces, ARRAY_LEN(of_traces), "a TRACE-DIR") !=
-	    OK)
+	if (check_no_traces(o, given) != OK)
 		return E_REFUSED;
 	return check_kafka_url(&o->kafka_from, o->directories[0]);
+}
+
+/* The source is live sessions of a relay. */
+static enum status
+check_from_live(struct send_options *o, uint64_t given)
+{
+	const char *why, *text = o->directories[0];
+	char *slash;
+
+	if (check_no_traces(o, given) != OK)
+		return E_REFUSED;
+	if (url_parse_live(&o->from, text, &why) != OK)
+		return option_refuse(&table, "%s: %s", text, why);
+	o->from_text = text;
+	if (o->all && o->from.path[0] != '\0')
+		return option_refuse(
+		    &table, "%s names one session, --all means all", text);
+	if (o->all)
+		return OK;
+	slash = strncmp(o->from.path, "host/", strlen("host/")) != 0
+		    ? NULL
+		    : strchr(o->from.path + strlen("host/"), '/');
+	if (slash == NULL || slash[1] == '\0' || strchr(slash + 1, '/') != NULL)
+		return option_refuse(&table,
+		    "%s: which session? net://HOST/host/HOSTNAME/SESSION, or "
+		    "--all",
+		    text);
+	*slash = '\0';
+	o->from_host = o->from.path + strlen("host/");
+	o->from_session = slash + 1;
+	return OK;
+}
+
+static enum status
+check_source(struct send_options *o, uint64_t given)
+{
+	const char *text = o->directories[0];
+
+	if (o->group != NULL && !kafka_url_is(text))
+		return option_refuse(
+		    &table, "--group requires a topic to read");
+	if (o->all && !url_is(text))
+		return option_refuse(
+		    &table, "--all is for the sessions of a relay, net://HOST");
+	if (kafka_url_is(text))
+		return check_from_kafka(o, given);
+	return url_is(text) ? check_from_live(o, given) : OK;
+}
+
+static enum status
+check_sink(struct send_options *o, uint64_t given)
+{
+	const char *why;
+
+	if (kafka_url_is(o->to))
+		return check_to_kafka(o, given);
+	if (o->group == NULL && o->kafka_config != NULL)
+		return option_refuse(
+		    &table, "--kafka-config requires a kafka:// URL");
+	if (url_parse(&o->url, o->to, &why) != OK)
+		return option_refuse(&table, "%s: %s", o->to, why);
+	return OK;
 }
 
 static enum status
@@ -116,8 +194,6 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 	static const unsigned bad_network[] = { OPT_DROP, OPT_DUPLICATE,
 		OPT_REORDER, OPT_CORRUPT };
 	static const unsigned of_follow[] = { OPT_QUIET_AFTER, OPT_STATE };
-	const char *why;
-	bool is_from_kafka;
 
 	if (!o->follow && option_need(&table, given, of_follow,
 			      ARRAY_LEN(of_follow), OPT_FOLLOW) != OK)
@@ -141,24 +217,13 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 		return E_REFUSED;
 	if (n < 2)
 		return option_refuse(
-		    &table, "a TRACE-DIR and a URL are required; see --help");
+		    &table, "a SOURCE and a SINK are required; see --help");
 	o->directories = operands;
 	o->n_directories = (unsigned)n - 1;
 	o->to = operands[n - 1];
-	is_from_kafka = kafka_url_is(o->directories[0]);
-	if (is_from_kafka && check_from_kafka(o, given) != OK)
+	if (check_source(o, given) != OK)
 		return E_REFUSED;
-	if (!is_from_kafka && o->group != NULL)
-		return option_refuse(
-		    &table, "--group requires a topic to read");
-	if (kafka_url_is(o->to))
-		return check_to_kafka(o, given);
-	if (!is_from_kafka && o->kafka_config != NULL)
-		return option_refuse(
-		    &table, "--kafka-config requires a kafka:// URL");
-	if (url_parse(&o->url, o->to, &why) != OK)
-		return option_refuse(&table, "%s: %s", o->to, why);
-	return OK;
+	return check_sink(o, given);
 }
 
 enum status

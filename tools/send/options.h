@@ -16,6 +16,12 @@ struct send_options {
 	bool is_done; /* --help or --version was printed: exit with 0 */
 	char **directories;
 	unsigned n_directories;
+	/* Live sessions of a relay: all, or one. FROM_TEXT is NULL: something
+	 * else is sent. */
+	const char *from_text;
+	struct url from;
+	bool all;
+	const char *from_host, *from_session;
 	const char *to;			/* the address of the sink */
 	struct url url;			/* TO, if the sink is a relay */
 	struct kafka_url kafka;		/* TO, if the sink is a topic */

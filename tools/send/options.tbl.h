@@ -11,6 +11,8 @@ OPTION(LIVE_TIMER, 0, "live-timer", "MICROSECONDS", NUMBER(live_timer_us, 1, UIN
     "time between two beacons of a stream; implies --live [1000000]")
 OPTION(REALTIME, 0, "realtime", NULL, FLAG(realtime),
     "send at the pace of the trace's time stamps")
+OPTION(ALL, 0, "all", NULL, FLAG(all),
+    "send all live sessions of the relay that is the source, also later ones")
 OPTION(FOLLOW, 0, "follow", NULL, FLAG(follow),
     "send a trace on while it is recorded in TRACE-DIR; implies --live")
 OPTION(QUIET_AFTER, 0, "quiet-after", "SECONDS", DECIMAL(quiet_s, 0, QUIET_MAX_S),

@@ -198,24 +198,30 @@ report_error(struct report *r, const char *fmt, ...)
 }
 
 void
+report_add(struct report *r, const struct send_stats *s)
+{
+	r->sum.packets += s->sent.packets;
+	r->sum.bytes += s->sent.bytes;
+	r->sum.indexes += s->sent.indexes;
+	r->sum.beacons += s->sent.beacons;
+	r->sum.datagrams += s->sent.datagrams;
+	r->sum.resent += s->sent.resent;
+	r->sum.lost += s->sent.lost;
+	r->channel.dropped += s->channel.dropped;
+	r->channel.duplicated += s->channel.duplicated;
+	r->channel.corrupted += s->channel.corrupted;
+	r->channel.reordered += s->channel.reordered;
+}
+
+void
 report_session(struct report *r, const struct send_output *o, struct traces *t)
 {
 	struct send_stats s;
 
 	o->ops->stats(o, &s);
+	report_add(r, &s);
 	r->sessions++;
 	snprintf(r->path, sizeof(r->path), "%s", o->ops->path(o));
-	r->sum.packets += s.sent.packets;
-	r->sum.bytes += s.sent.bytes;
-	r->sum.indexes += s.sent.indexes;
-	r->sum.beacons += s.sent.beacons;
-	r->sum.datagrams += s.sent.datagrams;
-	r->sum.resent += s.sent.resent;
-	r->sum.lost += s.sent.lost;
-	r->channel.dropped += s.channel.dropped;
-	r->channel.duplicated += s.channel.duplicated;
-	r->channel.corrupted += s.channel.corrupted;
-	r->channel.reordered += s.channel.reordered;
 	for (unsigned i = 0; i < t->n; i++)
 		for (unsigned k = 0; k < t->traces[i]->n_streams; k++) {
 			struct trace_stream *one = &t->traces[i]->streams[k];
@@ -395,7 +401,8 @@ print_sent(const struct report *r)
 		       " of them resent; %" PRIu64 " packets lost\n",
 		    r->sum.datagrams, r->sum.resent, r->sum.lost);
 	if (r->missing > 0)
-		printf("%" PRIu64 " packets were not in the directory\n",
+		printf("%" PRIu64
+		       " packets were gone before they could be read\n",
 		    r->missing);
 	if (r->late > 0)
 		printf("%" PRIu64 " packets began before a beacon: use a "

@@ -61,10 +61,10 @@ struct report {
 	struct client_stats sum; /* of the sessions that ended */
 	struct badnet_stats channel;
 	unsigned streams;
-	/* --follow: packets that were not in the directory any more, or never;
-	 * and those that began before a beacon that was sent. */
+	/* Packets that were gone before they could be read; and with --follow
+	 * those that began before a beacon that was sent. */
 	uint64_t missing, late;
-	char path[4096];  /* of the last session, in the relay */
+	char path[4096];  /* where the sink put the last session, or all */
 	char error[4608]; /* the first that went wrong; "": nothing */
 	int signal;	  /* that ended it before its end; 0: none */
 };
@@ -78,6 +78,8 @@ void report_progress_end(struct report *r);
 void report_error(struct report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The same, but it is no failure. */
 void report_note(struct report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* An output has done S. */
+void report_add(struct report *r, const struct send_stats *s);
 /* A session was opened and ended, in order or with a failure; what the sink
  * answered for is noted with the streams of T. */
 void report_session(

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tracepulse-send from the live sessions of one relay to another one."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
+sys.path.insert(0, str(SOURCE / "tests/replay"))
+import relay
+import viewer
+from relay import check, equal, wait_until
+
+PROGRAM = os.path.abspath(os.environ.get("SEND", "./tracepulse-send"))
+PERIOD_US = 100_000
+CREATED = 1_800_000_000
+METADATA = """/* CTF 1.8 */
+typealias integer { size = 64; align = 8; } := u64;
+trace { major = 1; minor = 8; byte_order = le;
+  uuid = "4f2a0c5e-6a5c-4d0e-9d3e-%012d";
+  packet.header := struct { integer { size = 32; align = 8; } magic;
+    integer { size = 32; align = 8; } stream_id; u64 stream_instance_id; }; };
+env { %s };
+clock { name = c; freq = 1000000000; offset = 0; };
+stream { id = 0; packet.context := struct { u64 timestamp_begin;
+  u64 timestamp_end; u64 packet_seq_num; }; };
+event { id = 0; name = first; stream_id = 0; };
+"""
+DATED = 'trace_creation_datetime = "20270115T080000+0000";'
+MORE = "event { id = 1; name = second; stream_id = 0; };\n"
+
+
+class Edge(relay.Peer):
+    """A live session at the first relay, with its metadata."""
+
+    def __init__(self, daemon, name="edge", env=DATED, path="ust/uid/0/64-bit",
+                 live=PERIOD_US, created=CREATED, number=1, **fields):
+        super().__init__(daemon)
+        self.daemon, self.tracepath = daemon, path
+        self.id, _, self.path = self.control.create_session(
+            name=name, live=live, created=created, uuid=os.urandom(16),
+            **fields)
+        self.control.create_chunk(0)
+        self.meta = self.add("metadata", path=path)
+        self.text = METADATA % (number, env)
+        self.control.metadata(self.meta, self.text.encode())
+        self.streams, self.next, self.time = [], [], 1000
+
+    def stream(self):
+        """One more; its number here."""
+        number = len(self.streams)
+        self.streams.append(self.add(f"ch_{number}", path=self.tracepath))
+        self.next.append(0)
+        self.control.code(relay.STREAMS_SENT)
+        return number
+
+    def packet(self, number=0, size=512, seq=None):
+        net = self.next[number]
+        seq = net if seq is None else seq
+        head = struct.pack("<IIQQQQ", 0xC1FC1FC1, 0, number, self.time,
+                           self.time + 50, seq)
+        body = struct.pack("<Q", net) * size
+        self.put(self.streams[number], net, (head + body)[:size],
+                 begin=self.time, end=self.time + 50, instance=number,
+                 packet_seq=seq)
+        self.next[number] = net + 1
+        self.time += 100
+
+    def beacon(self, number=0):
+        self.control.index(self.streams[number], self.next[number] - 1, 0,
+                           end=self.time)
+        self.time += 100
+
+    def more_metadata(self, text):
+        self.text += text
+        self.control.metadata(self.meta, text.encode())
+
+    def close_stream(self, number):
+        self.control.wait_written(self.streams[number], self.next[number] - 1)
+        self.control.close_stream(self.streams[number], self.next[number] - 1)
+
+    def end(self):
+        for number in range(len(self.streams)):
+            self.close_stream(number)
+        self.control.close_stream(self.meta)
+        self.leave()
+
+
+def _url(daemon):
+    return f"net://127.0.0.1:{daemon.control_port}:{daemon.data_port}"
+
+
+def _live(daemon):
+    return f"net://127.0.0.1:{daemon.live_port}"
+
+
+@contextlib.contextmanager
+def _sending(*arguments):
+    """The program, until it ends or is told to; then p.summary, p.complaint."""
+    p = subprocess.Popen([PROGRAM, "--json", *arguments],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    try:
+        yield p
+        out, p.complaint = p.communicate(timeout=60)
+        p.summary = json.loads(out)
+    finally:
+        if p.poll() is None:
+            p.kill()
+        p.wait()
+
+
+@contextlib.contextmanager
+def _all(first, second):
+    """All of the first relay's sessions to the second one; ends by a signal."""
+    with _sending("--all", _live(first), _url(second)) as p:
+        yield p
+        p.send_signal(signal.SIGTERM)
+    equal((p.returncode, p.summary["interrupted"]), (143, "SIGTERM"),
+          p.complaint)
+
+
+def _tree(daemon, path):
+    """{name: bytes} of the files of a session, except the relay's own."""
+    top = daemon.out / path
+    return {str(f.relative_to(top)): f.read_bytes()
+            for f in top.rglob("*") if f.is_file() and f.name[0] != "."}
+
+
+def _is_same(first, second, path):
+    return lambda: _tree(first, path) == _tree(second, path) != {}
+
+
+def grows():
+    """Packets, streams and metadata that come later; then the end. The tree is
+    the same, with the name and the time of the first one's."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edge = Edge(first)
+        edge.stream()
+        edge.packet()
+        with _all(first, second) as p:
+            wait_until("the first", _is_same(first, second, edge.path))
+            for _ in range(50):
+                edge.packet()
+            wait_until("fifty", _is_same(first, second, edge.path))
+            edge.more_metadata(MORE)
+            edge.packet(size=100_000)
+            edge.stream()
+            edge.packet(1)
+            wait_until("a stream", _is_same(first, second, edge.path))
+            edge.end()
+            wait_until("the end", lambda: not viewer.greeted(second).list())
+        equal(edge.path, "h/edge-20270115-080000", "path")
+        check(_is_same(first, second, edge.path)(), "at the end")
+        equal((p.summary["packets"], p.summary["streams"],
+               p.summary["sessions"], p.summary["missing"]), (53, 2, 1, 0),
+              "summary")
+
+
+def _beacon_of(v, stream):
+    """The next index of a stream, which is not a packet."""
+    i = v.next_index(stream)
+    return i.end if i.status == viewer.INACTIVE else None
+
+
+def beacons():
+    """A stream without packets: viewers of the second relay get its time, and
+    learn that a stream has ended while the session goes on."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edge = Edge(first)
+        edge.stream()
+        edge.stream()
+        edge.packet(0)
+        edge.packet(1)
+        with _all(first, second):
+            wait_until("the first", _is_same(first, second, edge.path))
+            v, ident, streams = viewer.attached(second, "edge", count=3)
+            equal(v.list()[0].timer, PERIOD_US, "live timer")
+            a, b = sorted(s.id for s in streams if not s.is_metadata)
+            equal([v.next_index(s).status for s in (a, b)], [viewer.OK] * 2,
+                  "packets")
+            at = edge.time
+            edge.beacon(0)
+            edge.beacon(1)
+            wait_until("beacons", lambda: {
+                _beacon_of(v, a), _beacon_of(v, b)} == {at, at + 100})
+            edge.close_stream(0)
+            wait_until("the end of a stream", lambda: viewer.HUP in (
+                v.next_index(a).status, v.next_index(b).status))
+            equal(v.new_streams(ident)[0], viewer.STREAMS_OK, "the session")
+            edge.packet(1)
+            edge.leave()
+
+
+def several():
+    """Those that were there, and those that come; one ends, and its name is
+    used again; sessions that are not live are left out."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edges = [Edge(first, name=f"s{n}", host=f"h{n % 2}") for n in range(6)]
+        recorded = Edge(first, name="recorded", live=0)
+        for e in edges:
+            e.stream()
+            e.packet()
+        with _all(first, second) as p:
+            for e in edges:
+                wait_until(e.path, _is_same(first, second, e.path))
+            edges[0].end()
+            again = Edge(first, name="s0", host="h0", created=CREATED + 60,
+                         env=DATED.replace("080000", "080100"))
+            again.stream()
+            again.packet()
+            wait_until("again", _is_same(first, second, again.path))
+            for e in [again, *edges[1:]]:
+                e.packet()
+                e.end()
+            wait_until("the end", lambda: not viewer.greeted(second).list())
+            recorded.leave()
+        for e in [again, *edges]:
+            check(_is_same(first, second, e.path)(), e.path)
+        equal(p.summary["sessions"], 7, "sessions")
+        check("h/recorded: not sent: it is not a live session"
+              in p.complaint, p.complaint)
+
+
+def parts():
+    """The domains of a session are sessions of the relay: here they are one
+    again. Another user's session with the same name is not."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edge = Edge(first)
+        edge.stream()
+        edge.packet()
+        with _all(first, second) as p:
+            wait_until("user space", _is_same(first, second, edge.path))
+            kernel = Edge(first, path="kernel", number=2)
+            other = Edge(first, created=CREATED + 1, number=3,
+                         env=DATED.replace("080000", "080001"))
+            for e in (kernel, other):
+                e.stream()
+                e.packet()
+            wait_until("another", _is_same(first, second, other.path))
+            copy = f"{edge.path}/kernel/ch_0"
+            wait_until("kernel", lambda: (second.out / copy).exists() and len(
+                (second.out / copy).read_bytes()) == 512)
+            for e in (edge, kernel, other):
+                e.end()
+            wait_until("the end", lambda: not viewer.greeted(second).list())
+        equal(sorted(str(d.relative_to(second.out))
+                     for d in second.out.glob("*/*")),
+              sorted([edge.path, other.path]), "sessions")
+        equal(p.summary["packets"], 3, "packets")
+
+
+def one():
+    """A single session: it is waited for, and with it the program ends."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        other = Edge(first, name="other")
+        other.stream()
+        with _sending(f"{_live(first)}/host/h/edge", _url(second)) as p:
+            time.sleep(1.5)
+            edge = Edge(first)
+            edge.stream()
+            edge.packet()
+            wait_until("the first", _is_same(first, second, edge.path))
+            edge.end()
+        equal((p.returncode, p.summary["packets"]), (0, 1), p.complaint)
+        check("no session yet" in p.complaint, p.complaint)
+        equal([str(d.relative_to(second.out))
+               for d in second.out.glob("*/*")], [edge.path], "sessions")
+
+
+def second_is_away():
+    """The relay that is sent to is away for a moment: the sender tries again,
+    and says so."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edge = Edge(first)
+        edge.stream()
+        edge.packet()
+        ports = ["-C", f"tcp://127.0.0.1:{second.control_port}",
+                 "-D", f"tcp://127.0.0.1:{second.data_port}"]
+        with _all(first, second) as p:
+            wait_until("the first", _is_same(first, second, edge.path))
+            second.kill()
+            edge.packet()
+            time.sleep(1)
+            second.command += ports
+            second.start_again()
+            edge.packet()
+            wait_until("all", lambda: any(
+                (d / edge.tracepath / "ch_0").exists() and
+                len((d / edge.tracepath / "ch_0").read_bytes()) == 3 * 512
+                for d in second.out.glob("h/*")))
+        check("h/edge: " in p.complaint and "trying again" in p.complaint,
+              p.complaint)
+
+
+def refusals():
+    rows = [
+        (["--all", "DIR", "net://b"], "--all is for the sessions of a relay"),
+        (["--all", "net://a/host/h/s", "net://b"], "--all means all"),
+        (["net://a", "net://b"], "which session?"),
+        (["net://a/host/h", "net://b"], "which session?"),
+        (["net://a/host/h/", "net://b"], "which session?"),
+        (["net://a/host/h/s/x", "net://b"], "which session?"),
+        (["net://a:1:2/host/h/s", "net://b"], "the live port is the only one"),
+        (["--all", "--loop=2", "net://a", "net://b"], "--loop is for a TRACE-DIR"),
+        (["--all", "net://a", "net://b", "net://c"], "unexpected argument"),
+    ]
+    for arguments, text in rows:
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True,
+                              text=True)
+        check(done.returncode == 2 and text in done.stderr,
+              f"{arguments}: {done.returncode}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    sys.exit(relay.main(at_once=4))
