@@ -275,29 +275,66 @@ def one():
                for d in second.out.glob("*/*")], [edge.path], "sessions")
 
 
+def _ports(daemon):
+    """Options: the same ports for the next process."""
+    return ["-C", f"tcp://127.0.0.1:{daemon.control_port}",
+            "-D", f"tcp://127.0.0.1:{daemon.data_port}",
+            "-L", f"tcp://127.0.0.1:{daemon.live_port}"]
+
+
 def second_is_away():
-    """The relay that is sent to is away for a moment: the sender tries again,
-    and says so."""
+    """The relay that is sent to is killed and comes back: the session goes on
+    where it was, and nothing is there twice."""
     with relay.Daemon() as first, relay.Daemon() as second:
         edge = Edge(first)
         edge.stream()
         edge.packet()
-        ports = ["-C", f"tcp://127.0.0.1:{second.control_port}",
-                 "-D", f"tcp://127.0.0.1:{second.data_port}"]
         with _all(first, second) as p:
             wait_until("the first", _is_same(first, second, edge.path))
             second.kill()
             edge.packet()
+            edge.more_metadata(MORE)
             time.sleep(1)
-            second.command += ports
+            second.command += _ports(second)
             second.start_again()
             edge.packet()
-            wait_until("all", lambda: any(
-                (d / edge.tracepath / "ch_0").exists() and
-                len((d / edge.tracepath / "ch_0").read_bytes()) == 3 * 512
-                for d in second.out.glob("h/*")))
+            wait_until("all", _is_same(first, second, edge.path))
+            edge.end()
+            wait_until("the end", lambda: not viewer.greeted(second).list())
+        check(_is_same(first, second, edge.path)(), "at the end")
+        equal([d.name for d in second.out.glob("h/*")],
+              [edge.path.split("/")[1]], "sessions")
         check("h/edge: " in p.complaint and "trying again" in p.complaint,
               p.complaint)
+
+
+def sender_is_killed():
+    """Another sender goes on where the one before was; a viewer of the second
+    relay only notices a pause."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edge = Edge(first)
+        edge.stream()
+        edge.packet()
+        with _sending("--all", _live(first), _url(second)) as p:
+            wait_until("the first", _is_same(first, second, edge.path))
+            v, _, streams = viewer.attached(second, "edge")
+            stream, _ = viewer.ids(streams)
+            p.kill()
+            p.wait()
+            p.communicate = lambda timeout: ("{}", "")
+        edge.packet()
+        edge.more_metadata(MORE)
+        with _all(first, second) as p:
+            edge.packet()
+            wait_until("all", _is_same(first, second, edge.path))
+            seen = []
+            wait_until("three packets seen", lambda: seen.append(
+                v.next_index(stream).status) or seen.count(viewer.OK) == 3)
+            check(viewer.HUP not in seen, "the session ended for viewers")
+            edge.end()
+            wait_until("the end", lambda: v.next_index(stream).status
+                       == viewer.HUP)
+        equal(p.summary["packets"], 2, p.complaint)
 
 
 def refusals():

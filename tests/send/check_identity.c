@@ -54,9 +54,11 @@ static const struct {
 
 TEST_ROWS(a_name_may_end_with_the_time, ARRAY_LEN(names))
 {
-	struct send_session s = identify("h", names[_i].name, "");
+	struct send_session s = identify("h", names[_i].name, times[0].text);
 
 	ck_assert_int_eq(s.name_has_time, names[_i].has_time);
+	s = identify("h", names[_i].name, "");
+	ck_assert(s.name_has_time);
 }
 
 #define DATED(time)                                                        \

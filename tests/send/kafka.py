@@ -280,7 +280,7 @@ REFUSED = (
     (["--group=g", "--follow", "kafka://b/t", "net://h"],
      "--follow is for a TRACE-DIR"),
     (["--group=g", "kafka://b/t", "DIR", "net://h"],
-     "unexpected argument"),
+     'unexpected argument "DIR"'),
 )
 
 BAD_CONFIG = (

@@ -86,7 +86,7 @@ identity_complete(struct send_session *s, const char *text, size_t n)
 
 	value_of(text, n, "trace_creation_datetime", value);
 	s->creation_time = parse_time(value);
-	s->name_has_time = has_time(s->name);
+	s->name_has_time = has_time(s->name) || s->creation_time == 0;
 	if (s->creation_time == 0)
 		value_of(text, n, "uuid", value);
 	for (size_t i = 0; i < ARRAY_LEN(halves); i++) {

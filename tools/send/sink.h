@@ -41,13 +41,13 @@ struct send_options;
  * destroyed. */
 struct send_session {
 	const char *hostname, *name;
-	bool name_has_time;	/* the name ends with the creation time */
+	bool name_has_time;	/* the sink appends no time to the name */
 	uint64_t creation_time; /* s since the epoch; 0: not known */
 	uint32_t live_timer_us; /* 0: not live */
 	/* The same whenever this session is read, by any process; another
 	 * session has another. All zeros: a session that is sent once, and
 	 * never continued. To a relay it is the key of RESUME, so it should be
-	 * hard to guess; then creation_time is set. */
+	 * hard to guess; then creation_time or name_has_time is set. */
 	struct relay_uuid identity;
 };
 

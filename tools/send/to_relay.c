@@ -178,7 +178,8 @@ client_config_of(const struct relay_output *r, const struct send_options *o)
 {
 	const struct send_session *s = &r->config.session;
 	static const struct relay_uuid none;
-	const bool has_identity = s->creation_time != 0 &&
+	/* The relay names the session's directory by its time. */
+	const bool has_identity = (s->creation_time != 0 || s->name_has_time) &&
 				  memcmp(&s->identity, &none, sizeof(none)) !=
 				      0;
 
