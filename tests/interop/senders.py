@@ -2,6 +2,7 @@
 """Scenarios of tracepulse-send: what it sends, any relay writes as it was."""
 import json
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -15,6 +16,7 @@ from tree import expect_events
 from world import Failure, check, wait_for
 
 SEND_TIMEOUT = 60.0
+KILLS = 6
 
 
 def send(w, *arguments, status=0):
@@ -122,20 +124,28 @@ def local(w, name, *channel):
     return path
 
 
-def follow(w, path):
-    """tracepulse-send, which follows it; wait() gives its summary."""
-    sender = subprocess.Popen(
-        [w.send_path, "--json", "--follow", "--quiet-after=1", path, w.url()],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env=w.env())
+class Follower:
+    """tracepulse-send, which follows a recording."""
 
-    def wait():
-        out, err = sender.communicate(timeout=SEND_TIMEOUT)
-        if sender.returncode != 0:
+    def __init__(self, w, path, *options):
+        self.child = subprocess.Popen(
+            [w.send_path, "--json", "--follow", "--quiet-after=1", *options,
+             path, w.url()],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=w.env())
+
+    def wait(self):
+        """Its summary, at its end."""
+        out, err = self.child.communicate(timeout=SEND_TIMEOUT)
+        if self.child.returncode != 0:
             raise Failure("tracepulse-send --follow: status %d: %s" % (
-                sender.returncode, err.decode(errors="replace")))
+                self.child.returncode, err.decode(errors="replace")))
         return json.loads(out)
-    return wait
+
+    def kill(self):
+        """As a crash does."""
+        self.child.kill()
+        self.child.communicate()
 
 
 @scenario(compare_tree=False)
@@ -144,16 +154,42 @@ def send_follow(w):
     does, over two rotations"""
     path = local(w, "local")
     emitted = w.run_app(0, 300)
-    wait = follow(w, path)
+    follower = Follower(w, path)
     for n in range(1, 3):
         emitted += w.run_app(300 * n, 300)
         w.lttng("rotate", "local")
     emitted += w.run_app(900, 300)
     end(w, "local")
-    summary = wait()
+    summary = follower.wait()
     if summary["missing"] != 0:
         raise Failure("%d packets were missed" % summary["missing"])
     expect_events(w, sent_to(w, summary), emitted)
+
+
+@scenario(reference=False)
+def send_follow_killed(w):
+    """the same, while sender and relay are killed again and again: one trace,
+    with each event once"""
+    path = local(w, "local")
+    state = "--state=" + os.path.join(w.directory, "position")
+    app = w.app(0, 3000, microseconds=2000)
+    follower = Follower(w, path, state)
+    for n in range(KILLS):
+        time.sleep(random.uniform(0.3, 1.0))
+        if n % 2 == 0:
+            follower.kill()
+            follower = Follower(w, path, state)
+        else:
+            w.relay.kill()
+            w.relay.start()
+    emitted = app.finish()
+    w.lttng("rotate", "local")
+    end(w, "local")
+    summary = follower.wait()
+    copies = w.paths("*/local-*")
+    check(len(copies) == 1, f"traces: {copies}")
+    check(summary["missing"] == 0, f"{summary['missing']} packets were missed")
+    expect_events(w, copies[0], emitted)
 
 
 @scenario(compare_tree=False)
@@ -161,10 +197,10 @@ def send_follow_ring(w):
     """a ring of small tracefiles that is sent on while it turns: what was not
     overtaken is there, and the rest is counted"""
     path = local(w, "turning", "--tracefile-size=8k", "--tracefile-count=3")
-    wait = follow(w, path)
+    follower = Follower(w, path)
     emitted = w.run_app(0, 1000, microseconds=3000)
     end(w, "turning")
-    summary = wait()
+    summary = follower.wait()
     got = tree.events(w, sent_to(w, summary))
     left = tree.events(w, path)
     if summary["missing"] == 0 and sorted(got) != sorted(emitted):
