@@ -288,6 +288,7 @@ BAD_CONFIG = (
     ("linger.ms=1\nbatch.nmu.messages=1",
      'No such configuration property: "batch.nmu.messages"'),
     ("linger.ms=soon", 'Invalid value'),
+    ("message.max.bytes=1000", "message.max.bytes is below 16384"),
     ("acks=1", "acks cannot be set"),
     ("group.id=x", "group.id cannot be set"),
 )
@@ -308,10 +309,10 @@ def refuses():
             config.write_text(text)
             with sending(r.dir, cluster, f"--kafka-config={config}") as p:
                 out, err = p.process.communicate(timeout=30)
-            line = text.count("\n") + 1
+            place = f"{config}:{text.count(chr(10)) + 1}: " \
+                if "below" not in why else f"{config}: "
             check(p.process.returncode == 1 and err.startswith(
-                f"tracepulse-send: {config}:{line}: ") and why in err,
-                f"{text}: {err}")
+                f"tracepulse-send: {place}") and why in err, f"{text}: {err}")
         cluster.order("topic", "u", 2)
         cluster.order("topic", "u-sessions", 3)
         with Sender(r.dir, cluster.url("u")) as p:

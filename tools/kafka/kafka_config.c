@@ -50,13 +50,10 @@ is_news(rd_kafka_resp_err_t code)
 	       code != RD_KAFKA_RESP_ERR__TIMED_OUT;
 }
 
-/* Called by the thread that polls. */
-static void
-on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
+void
+kafka_errors_report(
+    struct kafka_errors *e, rd_kafka_resp_err_t code, const char *reason)
 {
-	struct kafka_errors *e = opaque;
-
-	(void)rk;
 	if (!is_news(code))
 		return;
 	for (unsigned i = 0; i < e->n; i++)
@@ -65,6 +62,14 @@ on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 	if (e->n < ARRAY_LEN(e->reported))
 		e->reported[e->n++] = code;
 	fprintf(stderr, "%s: kafka: %s\n", e->program, reason);
+}
+
+/* Called by the thread that polls. */
+static void
+on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
+{
+	(void)rk;
+	kafka_errors_report(opaque, code, reason);
 }
 
 /* The messages of "debug=...", which only the file sets. */

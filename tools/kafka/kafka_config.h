@@ -33,6 +33,9 @@ enum status kafka_config_create(rd_kafka_conf_t **out,
 /* Set what a client requires; KEY exists and takes VALUE. */
 void kafka_config_set(rd_kafka_conf_t *c, const char *key, const char *value);
 
+/* Report an error, unless it was. */
+void kafka_errors_report(
+    struct kafka_errors *e, rd_kafka_resp_err_t code, const char *reason);
 /* A record was delivered or has arrived. */
 void kafka_errors_clear(struct kafka_errors *e);
 

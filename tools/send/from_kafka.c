@@ -51,6 +51,7 @@ add_partition(struct from_kafka *f, int32_t number)
 		.number = number,
 		.next = -1,
 		.stored = -1,
+		.committed = -1,
 		.mark = -1 };
 	list_init(&p->sessions);
 	list_append(&f->partitions, &p->node);
@@ -135,11 +136,31 @@ commit(struct kafka_partition *p, bool waits)
 	rd_kafka_topic_partition_list_add(
 	    l, f->options->kafka_from.topic, p->number)
 	    ->offset = p->mark;
-	/* A commit that fails is repeated by the next one. */
-	(void)rd_kafka_commit(f->consumer, l, !waits);
+	if (rd_kafka_commit(f->consumer, l, !waits) ==
+		RD_KAFKA_RESP_ERR_NO_ERROR &&
+	    waits)
+		p->committed = p->mark;
 	rd_kafka_topic_partition_list_destroy(l);
 	p->stored = p->mark;
 	p->mark = -1;
+}
+
+/* A commit that did not wait was answered. One that failed is repeated: see
+ * commit_some(). */
+static void
+on_commit(rd_kafka_t *rk, rd_kafka_resp_err_t e,
+    rd_kafka_topic_partition_list_t *l, void *opaque)
+{
+	struct from_kafka *f = container_of(
+	    (struct kafka_errors *)opaque, struct from_kafka, errors);
+	struct kafka_partition *p;
+
+	(void)rk;
+	for (int i = 0; e == RD_KAFKA_RESP_ERR_NO_ERROR && i < l->cnt; i++) {
+		p = find_partition(f, l->elems[i].partition);
+		if (p != NULL && l->elems[i].err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			p->committed = l->elems[i].offset;
+	}
 }
 
 /* Commit what is stored, now and then. */
@@ -151,7 +172,7 @@ commit_some(struct kafka_partition *p)
 	enum status st;
 
 	if (p->mark < 0) {
-		if (p->next < 0 || given(p) == p->stored || now < p->ask_ns)
+		if (p->next < 0 || given(p) == p->committed || now < p->ask_ns)
 			return OK;
 		begin_to_ask(p);
 		p->ask_ns = now + ASK_NS;
@@ -337,9 +358,12 @@ take_message(struct from_kafka *f, rd_kafka_message_t *m)
 	enum status st = OK;
 
 	if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		/* on_error() has it, and the library goes on. */
+		/* The library goes on, except after a fatal error. */
+		kafka_errors_report(
+		    &f->errors, m->err, rd_kafka_message_errstr(m));
+		st = m->err == RD_KAFKA_RESP_ERR__FATAL ? E_IO : OK;
 		rd_kafka_message_destroy(m);
-		return OK;
+		return st;
 	}
 	kafka_errors_clear(&f->errors);
 	p = find_partition(f, m->partition);
@@ -421,6 +445,7 @@ subscribe(struct from_kafka *f, char why[KAFKA_WHY_MAX])
 	kafka_config_set(c, "enable.auto.commit", "false");
 	kafka_config_set(c, "enable.auto.offset.store", "false");
 	rd_kafka_conf_set_rebalance_cb(c, on_rebalance);
+	rd_kafka_conf_set_offset_commit_cb(c, on_commit);
 	f->consumer = rd_kafka_new(RD_KAFKA_CONSUMER, c, why, KAFKA_WHY_MAX);
 	if (f->consumer == NULL) {
 		rd_kafka_conf_destroy(c);

@@ -41,10 +41,11 @@ struct kafka_partition {
 	int32_t number;
 	int64_t next;	/* offset of the record to be taken next; -1: unknown */
 	int64_t stored; /* all before it is stored; -1: unknown */
-	int64_t mark;	/* what the outputs are asked about; -1: nothing */
-	uint64_t ask_ns; /* when they are asked next */
-	bool has_table;	 /* the topic of sessions was read */
-	bool has_warned; /* of a bad record */
+	int64_t committed; /* the group knows it; -1: unknown */
+	int64_t mark;	   /* what the outputs are asked about; -1: nothing */
+	uint64_t ask_ns;   /* when they are asked next */
+	bool has_table;	   /* the topic of sessions was read */
+	bool has_warned;   /* of a bad record */
 };
 
 struct source_stream {

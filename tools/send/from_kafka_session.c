@@ -414,12 +414,15 @@ source_session_take(struct source_session *s, const struct record *r,
 {
 	enum status st = OK;
 
-	if (s->is_over)
-		return OK;
-	if (r->kind == RECORD_SESSION && !s->has_description) {
+	/* A session that has ended may begin again, where its sender believes
+	 * it to be. */
+	if (r->kind == RECORD_SESSION) {
 		s->description = r->session;
 		s->has_description = true;
+		s->is_over = false;
 	}
+	if (s->is_over)
+		return OK;
 	if (r->kind == RECORD_SESSION_END)
 		return end_session(s);
 	if (!s->has_description)

@@ -10,6 +10,8 @@
 #include "tools/send/options.h"
 
 #define POLL_MS 100
+/* The longest wait for one answer of a broker. */
+#define ANSWER_MS 1000
 
 struct table {
 	struct kafka_partition *partition;
@@ -115,7 +117,7 @@ read_partition(struct table *t)
 
 	do {
 		e = rd_kafka_query_watermark_offsets(t->reader, topic,
-		    t->partition->number, &low, &end, POLL_MS);
+		    t->partition->number, &low, &end, ANSWER_MS);
 		if (!source_goes_on(t->partition->from))
 			return E_STOPPED;
 	} while (e == RD_KAFKA_RESP_ERR__TIMED_OUT ||

@@ -16,6 +16,8 @@
 /* Records of interrupted sessions have this time to leave at the end; the next
  * run sends the others. */
 #define LAST_MS 1000
+/* A record has names of some KiB beside its data. */
+#define LARGEST_MIN 16384
 
 /* Called by the thread that polls. */
 static void
@@ -136,6 +138,12 @@ create_producer(struct to_kafka *to, const char *file, char why[SEND_ERROR_MAX])
 	if (rd_kafka_conf_get(c, "message.max.bytes", largest, &size) ==
 	    RD_KAFKA_CONF_OK)
 		to->largest = strtoul(largest, NULL, 10);
+	if (to->largest < LARGEST_MIN) {
+		snprintf(why, SEND_ERROR_MAX,
+		    "%.255s: message.max.bytes is below %d", file, LARGEST_MIN);
+		rd_kafka_conf_destroy(c);
+		return E_REFUSED;
+	}
 	to->producer = rd_kafka_new(RD_KAFKA_PRODUCER, c, why, SEND_ERROR_MAX);
 	if (to->producer == NULL) {
 		rd_kafka_conf_destroy(c);

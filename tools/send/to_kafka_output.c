@@ -18,6 +18,10 @@
 #define WAIT_MS 2
 /* How old the state of a session in the topic of sessions may be. */
 #define STATE_RECORD_NS (10 * NS_PER_S)
+/* The longest wait for one answer of a broker. */
+#define ANSWER_MS 1000
+/* Brokers that create topics by themselves have done it by then. */
+#define TOPIC_NS (3 * NS_PER_S)
 /* What a record has in a batch beside its key, headers and value. */
 #define RECORD_OVERHEAD 512
 
@@ -552,18 +556,22 @@ static const struct send_output_ops output_ops = {
 	.destroy = destroy,
 };
 
-/* The partitions of the topic; 0: not known. */
+/* The partitions of the topic; 0: not known. *E says why, if brokers do. */
 static int
-partitions(struct to_kafka *to, rd_kafka_topic_t *topic)
+partitions(struct to_kafka *to, rd_kafka_topic_t *topic, rd_kafka_resp_err_t *e)
 {
 	const struct rd_kafka_metadata *m;
 	int n = 0;
 
-	if (rd_kafka_metadata(to->producer, 0, topic, &m, KAFKA_POLL_MS) !=
+	if (rd_kafka_metadata(to->producer, 0, topic, &m, ANSWER_MS) !=
 	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return 0;
-	if (m->topic_cnt == 1 && m->topics[0].err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		n = m->topics[0].partition_cnt;
+	if (m->topic_cnt == 1) {
+		*e = m->topics[0].err;
+		n = *e == RD_KAFKA_RESP_ERR_NO_ERROR
+			? m->topics[0].partition_cnt
+			: 0;
+	}
 	rd_kafka_metadata_destroy(m);
 	return n;
 }
@@ -574,22 +582,34 @@ static enum status
 check_topics(struct kafka_output *k)
 {
 	struct to_kafka *to = k->to;
+	uint64_t report_ns = clock_now_ns() + TOPIC_NS;
+	rd_kafka_resp_err_t e = RD_KAFKA_RESP_ERR_NO_ERROR;
 	char why[SEND_ERROR_MAX];
 	int n, m = 0;
 
 	while (published(&to->is_checked) == 0) {
-		n = partitions(to, to->topic);
+		n = partitions(to, to->topic, &e);
 		if (n > 0)
-			m = partitions(to, to->sessions);
-		if (n > 0 && n == m)
+			m = partitions(to, to->sessions, &e);
+		if (n > 0 && n == m) {
 			publish(&to->is_checked, 1);
-		else if (n > 0 && m > 0) {
+			return OK;
+		}
+		if (n > 0 && m > 0) {
 			snprintf(why, sizeof(why),
 			    "%.200s has %d partitions, %.210s has %d: they "
 			    "must be equal",
 			    to->url.topic, n, to->url.sessions, m);
 			return fail(k, E_REFUSED, why);
-		} else if (!waits(k))
+		}
+		if (e != RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    clock_now_ns() > report_ns) {
+			fprintf(stderr, "tracepulse-send: kafka: %s: %s\n",
+			    n > 0 ? to->url.sessions : to->url.topic,
+			    rd_kafka_err2str(e));
+			report_ns = UINT64_MAX;
+		}
+		if (!waits(k))
 			return E_STOPPED;
 	}
 	return OK;
