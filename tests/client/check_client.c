@@ -62,8 +62,10 @@ tell(struct relay *r, char what)
 }
 
 static void
-answer(struct relay *r, uint32_t cmd)
+answer(struct relay *r, uint32_t cmd, struct reader body)
 {
+	uint64_t handle;
+
 	switch (cmd) {
 	case RELAY_CMD_version:
 		tell(r, 'v');
@@ -91,7 +93,9 @@ answer(struct relay *r, uint32_t cmd)
 		break;
 	case RELAY_CMD_data_pending:
 		tell(r, 'p');
-		buf_u32(&r->out, 0);
+		handle = reader_u64(&body);
+		buf_u32(&r->out,
+		    handle - 1000 < r->streams ? 0 : RELAY_PENDING_UNKNOWN);
 		break;
 	case RELAY_CMD_quiescent_control:
 		tell(r, 'q');
@@ -144,7 +148,7 @@ relay_step(struct relay *r)
 	receive(r->control, &r->in);
 	while (
 	    frame_relay(buf_data(&r->in), buf_len(&r->in), &hdr, &body) == OK) {
-		answer(r, hdr.cmd);
+		answer(r, hdr.cmd, body);
 		buf_consume(&r->in, RELAY_HEADER_LEN + (size_t)hdr.size);
 	}
 	if (buf_len(&r->out) > 0) {
@@ -418,6 +422,34 @@ TEST_ROWS(what_is_pending_can_be_asked_again_and_again, ARRAY_LEN(rows))
 	while (again(&s, client_finish(s.client)))
 		;
 	ck_assert_str_eq(s.relay.story, "vscaSm(pq)(pq)(pq)(pq)(pq)xC");
+	end(&s);
+}
+
+TEST_ROWS(streams_may_be_added_while_it_is_asked_what_is_pending, 2)
+{
+	struct session s;
+	bool is_pending = false;
+	unsigned number;
+
+	begin(&s, 2, rows[_i].is_watched);
+	add_streams(&s);
+	for (unsigned i = 0; i < 4; i++) {
+		/* Its handle has not arrived when the first question is asked.
+		 */
+		while (again(
+		    &s, client_add_stream(s.client, "p", "more", &number)))
+			;
+		ck_assert_int_eq(client_pending(s.client, &is_pending), E_BUSY);
+		while (again(
+		    &s, client_add_stream(s.client, "p", "again", &number)))
+			;
+		while (again(&s, client_pending(s.client, &is_pending)))
+			;
+		ck_assert_uint_eq(s.relay.rounds, i + 1);
+		ck_assert_int_eq(is_pending, i < PENDING_ROUNDS);
+	}
+	while (again(&s, client_finish(s.client)))
+		;
 	end(&s);
 }
 

@@ -469,12 +469,16 @@ enum status
 client_pending(struct client *c, bool *is_pending)
 {
 	struct client_round *r = &c->round;
-	const unsigned end = c->n_streams + 1;
 	const struct client_stream *s;
 
-	for (; r->next <= end; r->next++) {
-		s = r->next == 0 || r->next == end ? NULL
-						   : &c->streams[r->next - 1];
+	if (r->next == 0)
+		r->end = c->n_streams + 1;
+	for (; r->next <= r->end; r->next++) {
+		s = r->next == 0 || r->next == r->end
+			? NULL
+			: &c->streams[r->next - 1];
+		if (s != NULL && !s->has_handle)
+			return c->failed != OK ? c->failed : E_BUSY;
 		/* END_DATA_PENDING answers for closed ones. */
 		if (s != NULL && s->is_closed)
 			continue;
@@ -482,7 +486,7 @@ client_pending(struct client *c, bool *is_pending)
 			return c->failed != OK ? c->failed : E_BUSY;
 		if (r->next == 0)
 			ask_id(c, RELAY_CMD_begin_data_pending, c->session_id);
-		else if (r->next == end)
+		else if (r->next == r->end)
 			ask_id(c, RELAY_CMD_end_data_pending, c->session_id);
 		else if (s->is_metadata)
 			ask_id(c, RELAY_CMD_quiescent_control, s->handle);

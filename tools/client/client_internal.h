@@ -44,7 +44,8 @@ struct client_stream {
 
 /* One round of questions whether data is pending. */
 struct client_round {
-	unsigned next;	  /* 0: the beginning; stream + 1; the end */
+	unsigned next;	  /* 0: the beginning; stream + 1; END */
+	unsigned end;	  /* streams that are added later are not asked for */
 	bool is_pending;  /* according to an answer so far */
 	bool is_answered; /* the last question is answered */
 };
