@@ -193,9 +193,8 @@ record_stream_channel(struct span stream)
 	return (struct span){ stream.p + at, stream.n - at };
 }
 
-/* A path, in the only way to write it, and a channel. */
-static enum status
-check_stream(struct span s)
+enum status
+record_stream_check(struct span s)
 {
 	struct relpath *path;
 	enum status st;
@@ -366,7 +365,7 @@ record_decode(struct record *out, const void *p, size_t n)
 	if (kinds[kind].has_stream) {
 		out->stream.n = reader_u16(&r);
 		out->stream.p = (const char *)reader_take(&r, out->stream.n);
-		st = reader_done(&r) == OK ? check_stream(out->stream)
+		st = reader_done(&r) == OK ? record_stream_check(out->stream)
 					   : E_MALFORMED;
 	}
 	if (st == OK) {

@@ -107,6 +107,9 @@ enum status record_decode(
 /* The most bytes of a value beside its data. */
 #define RECORD_VALUE_HEAD_MAX (4 + RECORD_STREAM_MAX + 92)
 
+/* Is S a path, in the only way to write it, and a channel? E_MALFORMED,
+ * E_NOMEM. */
+enum status record_stream_check(struct span s) MUST_CHECK;
 /* "PATH/CHANNEL" in its two halves. */
 struct span record_stream_path(struct span stream);
 struct span record_stream_channel(struct span stream);

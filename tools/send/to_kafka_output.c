@@ -224,8 +224,10 @@ new_stream(struct kafka_output *k, const char *path, const char *channel)
 	const int n = snprintf(name, sizeof(name), "%s/%s", path, channel);
 	struct kafka_stream *more, *s;
 
-	if (n < 0 || (size_t)n >= sizeof(name)) {
-		(void)fail(k, E_LIMIT, "the name of a stream is too long");
+	if (n < 0 || (size_t)n >= sizeof(name) ||
+	    record_stream_check((struct span){ name, (size_t)n }) != OK) {
+		(void)fail(k, E_REFUSED,
+		    "the name of a stream is too long or not valid");
 		return NULL;
 	}
 	more = realloc(k->streams, (k->n_streams + 1) * sizeof(*more));
@@ -629,20 +631,29 @@ name_session(struct kafka_output *k)
 {
 	const struct send_session *s = &k->config.session;
 	struct relay_uuid id = s->identity;
+	uint64_t begin_s = s->creation_time;
+	struct record_key ids;
 
-	if (is_nil(&id) && getrandom(&id, sizeof(id), 0) != sizeof(id))
-		return fail(k, E_IO, strerror(errno));
+	if (is_nil(&id)) {
+		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+			return fail(k, E_IO, strerror(errno));
+		begin_s = begin_s != 0 ? begin_s : clock_wall_s();
+	}
 	if (strlen(s->hostname) >= sizeof(k->host) ||
 	    strlen(s->name) >= sizeof(k->name))
 		return fail(k, E_LIMIT, "the name of the session is too long");
 	snprintf(k->host, sizeof(k->host), "%s", s->hostname);
 	snprintf(k->name, sizeof(k->name), "%s", s->name);
 	k->key = (struct record_key){ { k->host, strlen(k->host) },
-		{ k->name, strlen(k->name) }, s->creation_time, { 0 } };
+		{ k->name, strlen(k->name) }, begin_s, { 0 } };
 	memcpy(k->key.uuid, id.b, sizeof(k->key.uuid));
 	record_key_encode(&k->key_text, &k->key);
 	if (k->key_text.bad)
 		return fail(k, E_NOMEM, status_text(E_NOMEM));
+	if (record_key_decode(
+		&ids, (struct span){ (const char *)buf_data(&k->key_text),
+			  buf_len(&k->key_text) }) != OK)
+		return fail(k, E_REFUSED, "invalid name of a host or session");
 	snprintf(k->path, sizeof(k->path), "%s/%.*s", k->to->url.topic,
 	    (int)buf_len(&k->key_text), (const char *)buf_data(&k->key_text));
 	return OK;
