@@ -15,6 +15,9 @@
 struct buf;
 
 #define BEACONS_FILE ".beacons"
+/* A reader holds a shared lock of its open file description (fcntl(2),
+ * F_OFD_SETLK) on this byte of the session's directory. */
+#define BEACONS_LOCK 1
 
 /* No later event of this stream is before CYCLES, of its trace's clock. */
 struct beacon {

@@ -96,6 +96,8 @@ void session_dir_note(
 /* Its files have N bytes more (N < 0: fewer). */
 void session_dir_count(struct session_dir *d, int64_t n);
 
+/* Does a program read BEACONS_FILE, or can that not be known? */
+bool session_dir_has_reader(const struct session_dir *d);
 /* Its file BEACONS_FILE is made, or has these bytes in place of what it had; it
  * is removed with the last reference. It is written under an exclusive
  * flock(2). E_LATER: a reader has the lock. E_EXISTS: another file has the

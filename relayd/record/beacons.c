@@ -17,7 +17,8 @@
 static void
 write_later(struct session *s, uint64_t now_ns)
 {
-	s->beacons_ns = now_ns + BEACONS_NS;
+	s->beacons_ns = now_ns + BEACONS_NS + BEACONS_GRID_NS -
+			(now_ns + BEACONS_NS) % BEACONS_GRID_NS;
 	list_append(&s->shard->work.beacons, &s->beacons_node);
 }
 
@@ -82,7 +83,7 @@ beacons_tick(struct shard *sh, uint64_t now_ns)
 		if (s->beacons_ns > now_ns)
 			return s->beacons_ns;
 		list_del(&s->beacons_node);
-		if (write_file(s) == E_LATER)
+		if (session_dir_has_reader(s->dir) && write_file(s) == E_LATER)
 			write_later(s, now_ns);
 		if (shard_is_late(sh))
 			return now_ns;

@@ -2,7 +2,8 @@
 /*
  * The beacons of a live session, in a file of its directory (streaming 5.7),
  * for programs on this machine that send the session on while it is recorded:
- * from packets alone they cannot know that a stream is idle.
+ * from packets alone they cannot know that a stream is idle. It is written only
+ * while there is such a program.
  *
  * On the session's worker. Nothing is synced, and on a full disk nothing is
  * written.
@@ -21,6 +22,9 @@ struct shard;
  * meanwhile: so it is written twice a second at most. Two relays in a row then
  * differ by less than a second. */
 #define BEACONS_NS (NS_PER_S / 2)
+/* Sessions whose time comes within this are written together: each wake-up of
+ * the worker costs more than a file. */
+#define BEACONS_GRID_NS (50 * NS_PER_MS)
 /* Sessions with more streams have no such file: it would take longer than a
  * time slice to write. */
 #define BEACONS_STREAMS_MAX 4096

@@ -3,6 +3,8 @@
 """The file .beacons of a live session: what it says, and when it is there.
 Starts daemons of its own."""
 import fcntl
+import os
+import struct
 import sys
 import time
 
@@ -20,11 +22,19 @@ class Live(relay.Session):
     def __init__(self, daemon, name="live", **fields):
         fields.setdefault("live", 200_000)
         super().__init__(daemon, name, **fields)
+        self.reader = os.open(daemon.out / self.path,
+                              os.O_RDONLY | os.O_DIRECTORY)
+        self.read(fcntl.F_RDLCK)
         self.idle = self.add("ch_1")
         self.control.code(relay.STREAMS_SENT)
         self.packet(begin=10, end=20, ctf=5)
         self.put(self.idle, 0, b"x" * 512, begin=11, end=21, ctf=5, instance=1)
         self.file = daemon.out / self.path / ".beacons"
+
+    def read(self, lock):
+        """Be a reader, or be none any more."""
+        fcntl.fcntl(self.reader, fcntl.F_OFD_SETLK, struct.pack(
+            "hhqqi4x", lock, os.SEEK_SET, 1, 1, 0))
 
     def beacon(self, end, stream=None):
         self.control.index(self.idle if stream is None else stream, 1, 0,
@@ -46,7 +56,11 @@ class Live(relay.Session):
                              (self.stream, self.seq - 1)):
             self.control.close_stream(stream, last)
         self.leave()
+        self.ended()
+
+    def ended(self):
         wait_until("the end", lambda: not self.file.exists())
+        os.close(self.reader)
 
 
 def says_up_to_when_each_stream_is_known():
@@ -86,7 +100,24 @@ def without_a_stream_that_has_ended():
         s.control.close_stream(s.stream, 0)
         s.says()
         s.leave()
-        wait_until("the end", lambda: not s.file.exists())
+        s.ended()
+
+
+def while_somebody_reads():
+    with relay.Daemon() as daemon:
+        s = Live(daemon)
+        s.read(fcntl.F_UNLCK)
+        s.beacon(100)
+        time.sleep(1)
+        equal(s.text(), None, "without a reader")
+        s.read(fcntl.F_RDLCK)
+        s.beacon(200)
+        s.says(20, 200)
+        s.read(fcntl.F_UNLCK)
+        s.beacon(300)
+        time.sleep(1)
+        s.says(20, 200)
+        s.end()
 
 
 def not_without_a_live_timer():

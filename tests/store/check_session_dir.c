@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/relpath.h"
 #include "common/state.h"
+#include "ctf/beacons.h"
 #include "tests/lib/unit.h"
 #include "tests/relayd/scratch.h"
 #include "tests/store/test_store.h"
@@ -75,6 +76,28 @@ TEST(a_new_or_empty_directory_is_taken)
 	ck_assert_int_eq(mkdir(scratch_path("h/empty"), 0700), 0);
 	expect("h/empty", 0, "h/empty");
 	expect("a/b/c/d", 0, "a/b/c/d");
+}
+
+/* Whoever reads does not claim. */
+TEST(a_reader_is_seen_and_has_no_lock)
+{
+	struct flock wish = {
+		.l_type = F_RDLCK, .l_start = BEACONS_LOCK, .l_len = 1
+	};
+	struct session_dir *d = claim("h/live", 0);
+	int fd = open(scratch_path("h/live"), O_RDONLY | O_DIRECTORY);
+
+	ck_assert_ptr_nonnull(d);
+	ck_assert_int_ge(fd, 0);
+	ck_assert(!session_dir_has_reader(d));
+	ck_assert(session_dir_has_lock(fd));
+	ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &wish), 0);
+	ck_assert(session_dir_has_reader(d));
+	ck_assert_int_eq(session_dir_write_beacons(d, "x", 1), OK);
+	ck_assert_str_eq(scratch_read("h/live/.beacons"), "x");
+	session_dir_put(d);
+	expect("h/live", 0, "h/live"); /* empty, and free */
+	close(fd);
 }
 
 TEST(one_with_content_is_not)

@@ -13,6 +13,16 @@
 #include "ctf/beacons.h"
 #include "tools/send/followed.h"
 
+void
+follow_beacons_ask(const struct followed *f)
+{
+	struct flock wish = {
+		.l_type = F_RDLCK, .l_start = BEACONS_LOCK, .l_len = 1
+	};
+
+	(void)fcntl(f->root, F_OFD_SETLK, &wish);
+}
+
 /* Not OK: it is not there, or not such a file. */
 static enum status
 read_file(struct buf *out, int dir)

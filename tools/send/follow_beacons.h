@@ -17,6 +17,8 @@
 /* More is not read: 4,096 lines with long paths. */
 #define FOLLOW_BEACONS_MAX (4 << 20)
 
+/* From now on a relay writes the file. */
+void follow_beacons_ask(const struct followed *f);
 /* Read the file. True: it is not as it was before. */
 bool follow_beacons_read(struct followed *f);
 /* Note what it says with the streams that are known. */

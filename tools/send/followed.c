@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "tools/client/mapped.h"
+#include "tools/send/follow_beacons.h"
 
 static enum status
 fail(struct followed *f, enum status st, const char *path, const char *why)
@@ -38,7 +39,10 @@ followed_open(struct followed *f, const char *directory)
 	list_init(&f->traces);
 	f->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	f->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return f->root < 0 ? E_IO : OK;
+	if (f->root < 0)
+		return E_IO;
+	follow_beacons_ask(f);
+	return OK;
 }
 
 static void
