@@ -13,7 +13,7 @@ import tree
 from gate import Gate
 from story import begin, end, scenario
 from tree import expect_events
-from world import Failure, check, wait_for
+from world import Failure, check, free_ports, listening_ports, wait_for
 
 SEND_TIMEOUT = 60.0
 KILLS = 6
@@ -512,3 +512,120 @@ def send_udp_refused(w):
         w.relay.start("--udp-port=none")
     said = send(w, "--udp", original, status=1)
     check("does not accept UDP" in said, f"it says: {said}")
+
+
+# From relay to relay.
+
+class Second:
+    """Another relay of ours, and what sends all sessions to it."""
+
+    def __init__(self, w):
+        self.output = w.directory + "/second/out"
+        self.ports = free_ports(3)
+        home = w.directory + "/second/home"
+        os.makedirs(home)
+        self.relay = w.spawn(
+            os.path.join(os.path.dirname(w.send_path), "tracepulse-relayd"),
+            "-o", self.output, "--http=none", *(
+                part for option, port in zip(("-C", "-D", "-L"), self.ports)
+                for part in (option, f"tcp://127.0.0.1:{port}")),
+            environment={"HOME": home, "LTTNG_RUNDIR": home + "/run",
+                         "TRACEPULSE_STATE_DIR": home + "/.state"})
+        wait_for("the second relay", lambda: set(self.ports)
+                 <= listening_ports())
+        with open(w.directory + "/sender.log", "wb") as log:
+            self.sender = w.spawn(
+                w.send_path, "--json", "--all",
+                "net://127.0.0.1:%d" % w.ports[2],
+                "net://127.0.0.1:%d:%d" % tuple(self.ports[:2]),
+                stdout=subprocess.PIPE, stderr=log)
+        # For tree.Viewer.
+        self.env, self.directory, self.spawn = w.env, w.directory, w.spawn
+
+    def end(self):
+        """Both; the summary of the sender."""
+        self.sender.terminate()
+        out, _ = self.sender.communicate(timeout=SEND_TIMEOUT)
+        check(self.sender.returncode == 143,
+              "tracepulse-send: status %d" % self.sender.returncode)
+        self.relay.terminate()
+        check(self.relay.wait(SEND_TIMEOUT) == 0, "the second relay failed")
+        return json.loads(out)
+
+
+FIRST = 100000      # the number of an event
+
+
+def chained(w, second, session, *channel):
+    """A live session and babeltrace2 at the end of the chain, where it is known
+    once there is metadata: when an application waits with its only event."""
+    begin(w, session, "--live=200000", channel=channel)
+    app = w.app(FIRST, 1, wait_ms=3000)
+    wait_for("the session at the second relay",
+             lambda: tree.listed(second, session), timeout=30)
+    viewer = tree.Viewer(second, session)
+    tree.wait_attached(second, session)
+    app.finish()
+    return viewer
+
+
+def expect_seen(viewer, emitted, is_ordered=True):
+    """The viewer ends by itself and has seen all."""
+    got = [n for n in viewer.finish() if n != FIRST]
+    check((got if is_ordered else sorted(got)) == emitted,
+          f"babeltrace2 saw {tree.span(got)}, emitted {tree.span(emitted)}")
+
+
+def expect_second(w, second, session, emitted):
+    """The second relay's trace is the first one's."""
+    summary = second.end()
+    if summary["missing"] or summary["error"]:
+        raise Failure("summary: %r" % summary)
+    original = w.path("*/%s-*" % session)
+    copy = os.path.join(second.output,
+                        os.path.relpath(original, w.relay.output))
+    expect_events(w, copy, sorted([*emitted, FIRST]))
+    if text(w, original) != text(w, copy):
+        raise Failure("babeltrace2 prints other things of the copy")
+
+
+@scenario(compare_tree=False)
+def send_chain(w):
+    """a live session of one relay, seen at the end of a chain, with one CPU
+    that is idle"""
+    second = Second(w)
+    viewer = chained(w, second, "chain")
+    emitted = w.run_app(0, 500, microseconds=2000)
+    time.sleep(1)
+    emitted += w.run_app(500, 200, microseconds=2000, cpu=1)
+    end(w, "chain")
+    expect_seen(viewer, emitted)
+    expect_second(w, second, "chain", emitted)
+
+
+@scenario(compare_tree=False, reference=False)
+def send_chain_pid(w):
+    """the same with a trace for each process, which end before the session;
+    lttng-relayd does not show all of these to a viewer (live 5, W3)"""
+    second = Second(w)
+    viewer = chained(w, second, "chain", "--buffers-pid")
+    emitted = []
+    for n in range(8):
+        emitted += w.run_app(100 * n, 100, microseconds=2000, cpu=n % 2)
+    end(w, "chain")
+    expect_seen(viewer, emitted, is_ordered=False)
+    expect_second(w, second, "chain", emitted)
+
+
+@scenario(compare_tree=False)
+def send_chain_again(w):
+    """a chain goes on with the session that has the name of the one before"""
+    second = Second(w)
+    for _ in range(2):
+        viewer = chained(w, second, "chain")
+        emitted = w.run_app(0, 300, microseconds=2000)
+        end(w, "chain")
+        expect_seen(viewer, emitted)
+        wait_for("the end", lambda: tree.listed(second, "chain") is None)
+        time.sleep(1.1)     # the next one has a name with another time
+    check(second.end()["sessions"] == 2, "sessions")

@@ -41,7 +41,8 @@ class Edge(relay.Peer):
     """A live session at the first relay, with its metadata."""
 
     def __init__(self, daemon, name="edge", env=DATED, path="ust/uid/0/64-bit",
-                 live=PERIOD_US, created=CREATED, number=1, **fields):
+                 live=PERIOD_US, created=CREATED, number=1, first=None,
+                 **fields):
         super().__init__(daemon)
         self.daemon, self.tracepath = daemon, path
         self.id, _, self.path = self.control.create_session(
@@ -50,7 +51,7 @@ class Edge(relay.Peer):
         self.control.create_chunk(0)
         self.meta = self.add("metadata", path=path)
         self.text = METADATA % (number, env)
-        self.control.metadata(self.meta, self.text.encode())
+        self.control.metadata(self.meta, self.text[:first].encode())
         self.streams, self.next, self.time = [], [], 1000
 
     def stream(self):
@@ -162,6 +163,19 @@ def grows():
         equal((p.summary["packets"], p.summary["streams"],
                p.summary["sessions"], p.summary["missing"]), (53, 2, 1, 0),
               "summary")
+
+
+def metadata_in_pieces():
+    """The first piece ends within a declaration."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edge = Edge(first, first=-30)
+        edge.stream()
+        edge.packet()
+        with _all(first, second):
+            time.sleep(0.5)
+            edge.control.metadata(edge.meta, edge.text[-30:].encode())
+            wait_until("all", _is_same(first, second, edge.path))
+        edge.leave()
 
 
 def _beacon_of(v, stream):

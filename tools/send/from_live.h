@@ -15,8 +15,9 @@
 #include "tools/send/report.h"
 #include "tools/send/sink.h"
 
-/* How often to ask the relay for its sessions. */
-#define FROM_LIVE_LIST_MS 1000
+/* How often to ask the relay for its sessions. A viewer sees no stream that
+ * ended before it came. */
+#define FROM_LIVE_LIST_MS 250
 /* Bytes of a thread's stack. */
 #define FROM_LIVE_STACK (256 * 1024)
 

@@ -232,9 +232,9 @@ viewed_fetch_metadata(struct viewed *v, struct viewed_trace *t)
 	const size_t had = buf_len(&t->metadata);
 	struct reader r;
 	uint64_t length;
-	enum status st = OK;
+	enum status st;
 
-	while (st == OK && t->is_stale) {
+	do {
 		st = viewed_ask(v, LIVE_CMD_get_metadata, t->metadata_id, &r);
 		if (st != OK)
 			return st;
@@ -246,7 +246,7 @@ viewed_fetch_metadata(struct viewed *v, struct viewed_trace *t)
 			    &t->metadata, reader_take(&r, length), length);
 		if (t->metadata.bad)
 			st = viewed_fail(v, E_NOMEM, "out of memory");
-	}
+	} while (st == OK && t->is_stale);
 	if (st != OK || buf_len(&t->metadata) == had)
 		return st;
 	v->has_news = true;
@@ -291,7 +291,9 @@ fetch_all_metadata(struct viewed *v)
 	enum status st = OK;
 
 	list_each (t, &v->traces, struct viewed_trace, node) {
-		if (t->is_stale && t->has_metadata_id && !t->is_over)
+		/* No stream says so of a trace that is not readable yet. */
+		if ((t->is_stale || !t->is_readable) && t->has_metadata_id &&
+		    !t->is_over)
 			st = viewed_fetch_metadata(v, t);
 		if (st == E_EXISTS)
 			st = decline(v, t->part);

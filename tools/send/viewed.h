@@ -27,8 +27,8 @@
 #define VIEWED_PAUSE_MIN_MS 10
 #define VIEWED_PAUSE_MAX_MS 200
 /* How often to ask for new streams: lttng-relayd 2.13 mentions them only when
- * another stream has a packet (live 2.6). */
-#define VIEWED_STREAMS_MS 1000
+ * another stream has a packet (live 2.6), and never those that have ended. */
+#define VIEWED_STREAMS_MS 200
 /* Packets of one stream before the next stream has its turn. */
 #define VIEWED_PACKETS 16
 

@@ -177,7 +177,6 @@ end_stream(struct viewed *v, struct viewed_stream *s)
 	v->has_news = v->is_stale = true;
 	if (st != OK || !list_empty(&t->streams))
 		return st;
-	t->is_stale = t->has_metadata_id;
 	st = viewed_fetch_metadata(v, t);
 	if (st == OK)
 		st = viewed_announce(v, t);
