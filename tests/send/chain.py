@@ -351,6 +351,71 @@ def sender_is_killed():
         equal(p.summary["packets"], 2, p.complaint)
 
 
+def _is_copy(daemon, directory, path):
+    return lambda: _tree(daemon, path) == {
+        str(f.relative_to(directory / path)): f.read_bytes()
+        for f in (directory / path).rglob("*") if f.is_file()} != {}
+
+
+def to_a_directory():
+    """The same files as the relay's; a sender that is killed leaves some that
+    are cut to what is whole, and continued."""
+    with relay.Daemon() as first:
+        edge = Edge(first)
+        edge.stream()
+        edge.packet()
+        copy = first.top / "copy"
+        arguments = ["--all", _live(first), str(copy)]
+        with _sending(*arguments) as p:
+            wait_until("the first", _is_copy(first, copy, edge.path))
+            edge.packet()
+            edge.more_metadata(MORE)
+            edge.packet(size=100_000)
+            wait_until("more", _is_copy(first, copy, edge.path))
+            p.kill()
+            p.wait()
+            p.communicate = lambda timeout: ("{}", "")
+        folder = copy / edge.path / edge.tracepath
+        with open(folder / "index/ch_0.idx", "ab") as f:
+            size = (folder / "ch_0").stat().st_size
+            f.write(struct.pack(">9Q", size, 8 * 512, *[0] * 6, 3))
+            f.write(bytes(72 + 30))
+        with open(folder / "ch_0", "ab") as f:
+            f.write(b"half a packet")
+        with _sending(*arguments) as p:
+            edge.packet()
+            edge.stream()
+            edge.packet(1)
+            wait_until("all", _is_copy(first, copy, edge.path))
+            edge.end()
+            time.sleep(1)
+            p.send_signal(signal.SIGTERM)
+        check(_is_copy(first, copy, edge.path)(), "at the end")
+        equal((p.summary["packets"], p.summary["missing"],
+               p.summary["error"]), (2, 0, None), p.complaint)
+
+
+def a_directory_has_one_writer():
+    with relay.Daemon() as first:
+        edge = Edge(first)
+        edge.stream()
+        edge.packet()
+        copy = first.top / "copy"
+        arguments = ["--all", _live(first), str(copy)]
+        with _sending(*arguments) as p:
+            wait_until("the first", _is_copy(first, copy, edge.path))
+            with _sending(*arguments) as other:
+                time.sleep(1)
+                other.send_signal(signal.SIGTERM)
+            check("h/edge: " in other.complaint and
+                  "another program writes to it" in other.complaint,
+                  other.complaint)
+            edge.packet()
+            wait_until("more", _is_copy(first, copy, edge.path))
+            p.send_signal(signal.SIGTERM)
+        equal(p.summary["error"], None, p.complaint)
+
+
 def refusals():
     rows = [
         (["--all", "DIR", "net://b"], "--all is for the sessions of a relay"),
@@ -362,6 +427,9 @@ def refusals():
         (["net://a:1:2/host/h/s", "net://b"], "the live port is the only one"),
         (["--all", "--loop=2", "net://a", "net://b"], "--loop is for a TRACE-DIR"),
         (["--all", "net://a", "net://b", "net://c"], "unexpected argument"),
+        (["DIR", "relay"], "traces in directories go to net://"),
+        (["DIR", "http://b"], "is required"),
+        (["--all", "--udp", "net://a", "DIR"], "--udp is for a relay"),
     ]
     for arguments, text in rows:
         done = subprocess.run([PROGRAM, *arguments], capture_output=True,

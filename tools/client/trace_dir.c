@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,4 +67,38 @@ trace_dir_write(int fd, const uint8_t *p, size_t n, uint64_t at)
 		at += (uint64_t)k;
 	}
 	return true;
+}
+
+int
+trace_dir_below(int dir, const char *path)
+{
+	char name[NAME_MAX + 1];
+	int at = dir, next;
+	size_t n;
+
+	for (; *path != '\0'; path += n + (path[n] == '/')) {
+		n = strcspn(path, "/");
+		if (n > NAME_MAX) {
+			errno = ENAMETOOLONG;
+			next = -1;
+		} else {
+			memcpy(name, path, n);
+			name[n] = '\0';
+			next = mkdirat(at, name, 0777) == 0 || errno == EEXIST
+				   ? openat(at, name,
+					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+					     O_CLOEXEC)
+				   : -1;
+		}
+		if (at != dir) {
+			const int error = errno;
+
+			close(at);
+			errno = error;
+		}
+		if (next < 0)
+			return -1;
+		at = next;
+	}
+	return at == dir ? dup(dir) : at;
 }

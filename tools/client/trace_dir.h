@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of a trace in a directory that the user chose; existing files are never
- * overwritten. */
+/* Files of a trace in a directory that the user chose. */
 #ifndef TOOLS_CLIENT_TRACE_DIR_H
 #define TOOLS_CLIENT_TRACE_DIR_H
 
@@ -15,6 +14,9 @@
  * empty. E_IO, E_EXISTS: WHY is one line, cut to SIZE bytes. */
 enum status trace_dir_open(
     int *out, const char *path, char *why, size_t size) MUST_CHECK;
+/* The directory PATH below DIR, which is created with those above it; links are
+ * not followed. PATH is a relpath (common/relpath.h). -1 with errno. */
+int trace_dir_below(int dir, const char *path);
 /* A new file in DIR; -1 with errno. */
 int trace_dir_create(int dir, const char *name);
 /* All of it at byte AT, or errno. */

@@ -90,15 +90,39 @@ check_kafka_url(struct kafka_url *u, const char *text)
 	return OK;
 }
 
+/* A sink that is not a relay. */
 static enum status
-check_to_kafka(struct send_options *o, uint64_t given)
+check_no_relay(uint64_t given)
 {
 	static const unsigned of_relays[] = { OPT_RATE, OPT_UDP, OPT_RESEND,
 		OPT_FRAGMENT, OPT_GAP_TIMEOUT, OPT_OUTSTANDING };
 
-	if (check_none(given, of_relays, ARRAY_LEN(of_relays), "a relay") != OK)
+	return check_none(given, of_relays, ARRAY_LEN(of_relays), "a relay");
+}
+
+static enum status
+check_to_kafka(struct send_options *o, uint64_t given)
+{
+	if (check_no_relay(given) != OK)
 		return E_REFUSED;
 	return check_kafka_url(&o->kafka, o->to);
+}
+
+/* Sessions are written to a directory. Directories are copied by others. */
+static enum status
+check_to_dir(const struct send_options *o, uint64_t given)
+{
+	const char *const from = o->directories[0];
+
+	if (strstr(o->to, "://") != NULL)
+		return option_refuse(&table,
+		    "%s: net://, net4://, net6:// or kafka:// is required",
+		    o->to);
+	if (!url_is(from) && !kafka_url_is(from))
+		return option_refuse(&table,
+		    "%s: traces in directories go to net:// or kafka://",
+		    o->to);
+	return check_no_relay(given);
 }
 
 /* A source that is not directories. */
@@ -183,6 +207,8 @@ check_sink(struct send_options *o, uint64_t given)
 	if (o->group == NULL && o->kafka_config != NULL)
 		return option_refuse(
 		    &table, "--kafka-config requires a kafka:// URL");
+	if (!url_is(o->to))
+		return check_to_dir(o, given);
 	if (url_parse(&o->url, o->to, &why) != OK)
 		return option_refuse(&table, "%s: %s", o->to, why);
 	return OK;

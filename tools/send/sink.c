@@ -15,7 +15,10 @@ static const struct {
 #ifdef HAVE_KAFKA
 	{ "kafka://", to_kafka_create },
 #endif
-	{ "", to_relay_create },
+	{ "net://", to_relay_create },
+	{ "net4://", to_relay_create },
+	{ "net6://", to_relay_create },
+	{ "", to_dir_create },
 };
 
 enum status

@@ -151,6 +151,7 @@ struct send_sink_ops {
 typedef enum status send_sink_create(struct send_sink **out,
     const struct send_options *options, char why[SEND_ERROR_MAX]) MUST_CHECK;
 send_sink_create to_relay_create;
+send_sink_create to_dir_create;
 send_sink_create to_kafka_create; /* if HAVE_KAFKA */
 
 /* The sink of options->to. */
