@@ -289,6 +289,8 @@ REFUSED = (
     (["--kafka-config=x", "DIR", "net://h"],
      "--kafka-config requires a kafka:// URL"),
     (["--udp", "DIR", "kafka://b/t"], "--udp is for a relay"),
+    (["--state=x", "DIR", "kafka://b/t"], "--state requires --follow, or a "
+     "topic that live sessions go to"),
     (["--group=g", "--follow", "kafka://b/t", "net://h"],
      "--follow is for a TRACE-DIR"),
     (["--group=g", "kafka://b/t", "DIR", "net://h"],

@@ -214,12 +214,25 @@ check_sink(struct send_options *o, uint64_t given)
 	return OK;
 }
 
+/* A relay knows what it has; a topic does not. A finished trace begins anew. */
+static enum status
+check_state(const struct send_options *o)
+{
+	const bool is_continued = o->from_text != NULL || o->group != NULL;
+
+	if (o->state == NULL || o->follow ||
+	    (is_continued && kafka_url_is(o->to)))
+		return OK;
+	return option_refuse(&table, "--state requires --follow, or a topic "
+				     "that live sessions go to");
+}
+
 static enum status
 check(struct send_options *o, uint64_t given, int n, char **operands)
 {
 	static const unsigned bad_network[] = { OPT_DROP, OPT_DUPLICATE,
 		OPT_REORDER, OPT_CORRUPT };
-	static const unsigned of_follow[] = { OPT_QUIET_AFTER, OPT_STATE };
+	static const unsigned of_follow[] = { OPT_QUIET_AFTER };
 
 	if (!o->follow && option_need(&table, given, of_follow,
 			      ARRAY_LEN(of_follow), OPT_FOLLOW) != OK)
@@ -247,9 +260,9 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 	o->directories = operands;
 	o->n_directories = (unsigned)n - 1;
 	o->to = operands[n - 1];
-	if (check_source(o, given) != OK)
+	if (check_source(o, given) != OK || check_sink(o, given) != OK)
 		return E_REFUSED;
-	return check_sink(o, given);
+	return check_state(o);
 }
 
 enum status

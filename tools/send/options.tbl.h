@@ -18,7 +18,7 @@ OPTION(FOLLOW, 0, "follow", NULL, FLAG(follow),
 OPTION(QUIET_AFTER, 0, "quiet-after", "SECONDS", DECIMAL(quiet_s, 0, QUIET_MAX_S),
     "follow: a stream without packets for this time gets beacons [never]")
 OPTION(STATE, 0, "state", "FILE", TEXT(state),
-    "follow: keep in FILE what is on the relay's disk; continue there")
+    "follow, or live to Kafka: keep in FILE what is stored; continue there")
 OPTION(LINGER, 0, "linger", "SECONDS", DECIMAL(linger_s, 0, LINGER_MAX_S),
     "keep the session open for this time after the last packet [0]")
 OPTION(LOOP, 0, "loop", "N", COUNT(loop, 0, UINT64_MAX),

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Live sessions of one relay, through a topic of Kafka, to another relay: the
+trees of both are the same, whatever is killed between them."""
+import contextlib
+import os
+import pathlib
+import random
+import sys
+import time
+
+sys.dont_write_bytecode = True
+SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
+sys.path.insert(0, str(SOURCE / "tests/replay"))
+sys.path.insert(0, str(SOURCE / "tests/send"))
+import chain
+import relay
+import viewer
+from chain import DATED, MORE, Edge
+from kafka import Cluster, Sender, storing
+from relay import check, equal, wait_until
+
+SESSIONS = 6
+KILLS = 4
+
+
+def sending(daemon, cluster):
+    """All live sessions of the relay to the topic."""
+    state = daemon.top / "acknowledged"
+    return Sender("--all", f"--state={state}",
+                  f"net://127.0.0.1:{daemon.live_port}", cluster.url())
+
+
+def is_same(first, second, edge):
+    return chain._is_same(first, second, edge.path)
+
+
+def edges_of(daemon, count=SESSIONS):
+    """Sessions, each with a packet, of several hosts."""
+    edges = []
+    for n in range(count):
+        dated = DATED.replace("080000", f"0800{n:02}")
+        edges.append(Edge(daemon, name=f"s{n}", host=f"h{n % 3}", env=dated,
+                          created=chain.CREATED + n, number=n))
+        edges[-1].stream()
+        edges[-1].packet()
+    return edges
+
+
+@contextlib.contextmanager
+def fleet():
+    """Cluster, first relay, second relay."""
+    with Cluster() as cluster, relay.Daemon() as first, \
+            relay.Daemon() as second:
+        yield cluster, first, second
+
+
+def goes_through():
+    """Packets, streams and metadata that come later, and the ends."""
+    with fleet() as (cluster, first, second):
+        edges = edges_of(first)
+        with sending(first, cluster) as p, storing(cluster, second) as q:
+            for e in edges:
+                wait_until(e.path, is_same(first, second, e), 30)
+            for e in edges:
+                for _ in range(20):
+                    e.packet()
+                e.more_metadata(MORE)
+                e.packet(size=100_000)
+                e.stream()
+                e.packet(1)
+            for e in edges:
+                wait_until(f"{e.path}: more", is_same(first, second, e), 30)
+                e.end()
+            wait_until("the end", lambda: not viewer.greeted(second).list(),
+                       30)
+            for e in edges:
+                check(is_same(first, second, e)(), e.path)
+            sent, got = p.stop(), q.stop()
+        for s in sent, got:
+            equal((s["packets"], s["sessions"], s["missing"]),
+                  (SESSIONS * 23, SESSIONS, 0), "summary")
+
+
+def beacons():
+    """A viewer of the second relay learns the time of a silent stream."""
+    with fleet() as (cluster, first, second):
+        edge = edges_of(first, 1)[0]
+        with sending(first, cluster) as p, storing(cluster, second) as q:
+            wait_until("the first", is_same(first, second, edge), 30)
+            v, _, streams = viewer.attached(second, "s0")
+            stream, _ = viewer.ids(streams)
+            equal(v.next_index(stream).status, viewer.OK, "the packet")
+            for _ in range(3):
+                at = edge.time
+                edge.beacon()
+                began = time.monotonic()
+                wait_until("a beacon",
+                           lambda: chain._beacon_of(v, stream) == at)
+                check(time.monotonic() - began < 2, "later than 2 s")
+            edge.leave()
+            p.stop()
+            q.stop()
+
+
+def any_is_killed():
+    """Senders and members, at random points under load: every packet is there
+    once, in one session."""
+    seed = int(os.environ.get("SEED", time.time_ns() % 10**6))
+    print("SEED =", seed, flush=True)
+    chance = random.Random(seed)
+    with fleet() as (cluster, first, second):
+        edges = edges_of(first)
+        p, q = sending(first, cluster), storing(cluster, second)
+        try:
+            for _ in range(KILLS):
+                until = time.monotonic() + chance.uniform(0.5, 5)
+                while time.monotonic() < until:
+                    chance.choice(edges).packet()
+                    time.sleep(0.002)
+                if chance.random() < 0.5:
+                    p.kill()
+                    p = sending(first, cluster)
+                else:
+                    q.kill()
+                    q = storing(cluster, second)
+            for e in edges:
+                e.packet()
+            for e in edges:
+                wait_until(e.path, is_same(first, second, e), 60)
+                e.end()
+            wait_until("the end", lambda: not viewer.greeted(second).list(),
+                       30)
+            for e in edges:
+                check(is_same(first, second, e)(), e.path)
+            equal(len(list(second.out.glob("h*/*"))), SESSIONS, "sessions")
+            p.stop()
+            q.stop()
+        finally:
+            p.kill()
+            q.kill()
+
+
+def brokers_are_away():
+    """The edge's relay keeps what the topic cannot take."""
+    with fleet() as (cluster, first, second):
+        edges = edges_of(first)
+        with sending(first, cluster) as p, storing(cluster, second) as q:
+            for e in edges:
+                wait_until(e.path, is_same(first, second, e), 30)
+            cluster.order("down", 0)
+            for _ in range(100):
+                for e in edges:
+                    e.packet()
+            time.sleep(3)
+            cluster.order("up", 0)
+            for e in edges:
+                wait_until(e.path, is_same(first, second, e), 60)
+            for e in edges:
+                e.end()
+            wait_until("the end", lambda: not viewer.greeted(second).list(),
+                       30)
+            p.stop()
+            q.stop()
+        for who in p, q:
+            check(who.complaint.count("down") <= 1, who.complaint)
+
+
+CASES = (goes_through, beacons, any_is_killed, brokers_are_away)
+
+if __name__ == "__main__":
+    sys.exit(relay.run(CASES, sys.argv[1:], at_once=2))
