@@ -245,7 +245,10 @@ def follow(w, options):
     copied = Lines(view(w, options.viewer, second_relay(w, options),
                         "copy").stdout)
     world.wait_for("first event of the copy", lambda: copied.got, timeout=20)
-    texts, shown = collect(options, lines), dict(copied.got)
+    texts = collect(options, lines)
+    world.wait_for("the last event in the copy", lambda: copied.got[-1][0] >=
+                   texts[-1][0], timeout=20)
+    shown = dict(copied.got)
     missing = [event for event, _ in texts if event not in shown]
     if missing:
         raise world.Failure("%d events of %d are not in the copy" % (
