@@ -430,9 +430,16 @@ class TwoStreams(relay.Session):
                  instance=instance)
         self.now += 10_000_000
 
-    def beacon(self):
-        self.control.index(self.idle, 1, 0, end=self.now)
+    def beacon(self, stream):
+        self.control.index(stream, 1, 0, end=self.now)
         self.now += 10_000_000
+
+    def end(self, seq, *others):
+        self.control.close_stream(self.meta)
+        self.control.close_stream(self.stream, seq)
+        for stream in others:
+            self.control.close_stream(stream, 0)
+        self.leave()
 
 
 @contextlib.contextmanager
@@ -461,6 +468,23 @@ def _printing(daemon):
         p.stdout.close()
 
 
+@contextlib.contextmanager
+def _watched(first, s, second):
+    """The program, and what a viewer of the copy on SECOND prints."""
+    with _following(second, first.out / s.path) as p:
+        wait_until("the copy", lambda: copies(second) and (
+            copies(second)[-1] / TRACE / "idle").exists())
+        with _printing(second) as lines:
+            wait_until("a viewer", lambda: viewer.clients(second, "copy"))
+            yield p, lines
+    equal((p.returncode, p.complaint), (0, ""), "the end")
+
+
+def _expect(lines, count):
+    wait_until(lambda: f"event {count}: {lines}",
+               lambda: len(lines) == count)
+
+
 def beacons_of_a_relay():
     """An idle stream does not hold the events of the other one, behind the
     second relay, either; nor does one that has ended."""
@@ -468,26 +492,37 @@ def beacons_of_a_relay():
         return
     with relay.Daemon() as first, relay.Daemon() as second:
         s = TwoStreams(first)
-        with _following(second, first.out / s.path) as p:
-            wait_until("the copy", lambda: copies(second) and (
-                copies(second)[-1] / TRACE / "idle").exists())
-            with _printing(second) as lines:
-                wait_until("a viewer", lambda: viewer.clients(second, "copy"))
-                for seq in range(1, 7):
-                    s.event(s.stream, 0, seq)
-                    if seq < 4:
-                        s.beacon()
-                    elif seq == 4:
-                        s.control.close_stream(s.idle, 0)
-                    wait_until(lambda: f"event {seq}: {lines}",
-                               lambda: len(lines) == seq)
-                s.control.close_stream(s.meta)
-                s.control.close_stream(s.stream, 6)
-                s.leave()
-            equal(len(lines), 6, "events")
-        equal((p.returncode, p.complaint), (0, ""), "the end")
+        with _watched(first, s, second) as (p, lines):
+            for seq in range(1, 7):
+                s.event(s.stream, 0, seq)
+                if seq < 4:
+                    s.beacon(s.idle)
+                elif seq == 4:
+                    s.control.close_stream(s.idle, 0)
+                _expect(lines, seq)
+            s.end(6)
         check(p.summary["beacons"] >= 3, p.summary)
         equal((p.summary["packets"], p.summary["late"]), (8, 0), "packets")
+
+
+def streams_that_ended_before():
+    """The file of beacons never named them, while it was read."""
+    if not relay.has("babeltrace2", "streams_that_ended_before"):
+        return
+    with relay.Daemon() as first, relay.Daemon() as second:
+        s = TwoStreams(first)
+        more = s.add("more")
+        s.control.code(relay.STREAMS_SENT)
+        s.event(more, 2, 0)
+        s.control.close_stream(s.idle, 0)
+        with _watched(first, s, second) as (p, lines):
+            s.event(s.stream, 0, 1)
+            for _ in range(3):      # texts without it
+                s.beacon(more)
+                time.sleep(1)
+            _expect(lines, 1)
+            s.end(1, more)
+        equal((p.summary["packets"], p.summary["late"]), (4, 0), "packets")
 
 
 def refusals():

@@ -24,7 +24,8 @@ struct follow {
 	volatile sig_atomic_t *stop;
 	struct send_output *out; /* NULL: not open yet */
 	struct followed all;
-	uint64_t scan_ns, state_ns, beacon_ns; /* when each is due next */
+	/* when each is due next */
+	uint64_t scan_ns, state_ns, beacon_ns, ended_ns;
 	uint64_t moved_ns; /* when something was last sent, or found */
 	struct send_output_config config;
 	char name[TRACES_NAME_MAX];
@@ -230,34 +231,54 @@ static enum status
 send_beacon(struct follow *f, struct followed_stream *s, uint64_t cycles)
 {
 	if (cycles <= s->floor || s->trace->sent == 0 || !s->is_announced ||
-	    s->is_closed || s->gap_scan != 0)
+	    s->gap_scan != 0)
 		return OK;
 	s->floor = cycles;
 	return f->out->ops->beacon(f->out, s->number, cycles, s->ctf_stream);
 }
 
-/* S has no packet that is not sent: what the recorder says of it holds. */
-static enum status
-send_recorded(struct follow *f, struct followed_stream *s)
+/* The latest time that a stream has reached, in ns. */
+static uint64_t
+latest(const struct follow *f)
 {
-	if (!follow_beacons_has_ended(&f->all, s))
-		return send_beacon(f, s, s->beacon);
-	if (s->is_closed || s->gap_scan != 0)
-		return OK;
-	s->is_closed = true;
-	return f->out->ops->close_stream(f->out, s->number);
+	const struct followed_trace *t;
+	const struct followed_stream *s;
+	uint64_t ns = 0, floor;
+
+	list_each (t, &f->all.traces, struct followed_trace, node) {
+		list_each (s, &t->streams, struct followed_stream, node) {
+			floor = tsdl_ns(&t->tsdl, s->floor);
+			ns = s->floor > 0 && floor > ns ? floor : ns;
+		}
+	}
+	return ns;
 }
 
+/* Packets that came before these beacons are sent. A stream that has ended is
+ * never older than the others. It is not closed: a session that is resumed
+ * would begin it again. */
 static enum status
 send_recorded_beacons(struct follow *f)
 {
+	const uint64_t now = clock_now_ns();
+	const bool is_due = now >= f->ended_ns;
 	struct followed_trace *t;
 	struct followed_stream *s;
+	uint64_t newest, cycles;
 	enum status st = OK;
 
-	list_each (t, &f->all.traces, struct followed_trace, node)
-		list_each (s, &t->streams, struct followed_stream, node)
-			st = st == OK ? send_recorded(f, s) : st;
+	if (is_due)
+		f->ended_ns = now + FOLLOW_ENDED_MS * NS_PER_MS;
+	newest = is_due ? latest(f) : 0;
+	list_each (t, &f->all.traces, struct followed_trace, node) {
+		list_each (s, &t->streams, struct followed_stream, node) {
+			cycles = s->beacon;
+			if (is_due && follow_beacons_has_ended(&f->all, s))
+				cycles = tsdl_cycles(&t->tsdl, newest);
+			if (st == OK)
+				st = send_beacon(f, s, cycles);
+		}
+	}
 	return st;
 }
 

@@ -20,6 +20,8 @@
 #define FOLLOW_SCAN_MS 500
 /* How often the state file is written, if anything was sent. */
 #define FOLLOW_STATE_MS 1000
+/* How often streams that have ended get beacons. */
+#define FOLLOW_ENDED_MS 200
 /* Nobody has written, or could write, for this time: the recording has
  * ended. */
 #define FOLLOW_END_MS 2000

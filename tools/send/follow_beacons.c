@@ -23,7 +23,6 @@ follow_beacons_ask(const struct followed *f)
 	(void)fcntl(f->root, F_OFD_SETLK, &wish);
 }
 
-/* Not OK: it is not there, or not such a file. */
 static enum status
 read_file(struct buf *out, int dir)
 {
@@ -49,20 +48,31 @@ read_file(struct buf *out, int dir)
 	return OK;
 }
 
+static struct span
+span_of(const struct buf *b)
+{
+	return (struct span){ (const char *)buf_data(b), buf_len(b) };
+}
+
 bool
 follow_beacons_read(struct followed *f)
 {
 	struct buf text = { 0 };
+	struct span lines;
+	enum status st = read_file(&text, f->root);
 
-	if (read_file(&text, f->root) != OK ||
-	    (buf_len(&text) == buf_len(&f->beacons) &&
-		memcmp(buf_data(&text), buf_data(&f->beacons),
-		    buf_len(&text)) == 0)) {
+	lines = span_of(&text);
+	if (st == OK)
+		st = beacons_read(&lines);
+	if (st != OK || (buf_len(&text) == buf_len(&f->beacons) &&
+			    memcmp(buf_data(&text), buf_data(&f->beacons),
+				buf_len(&text)) == 0)) {
 		buf_free(&text);
 		return false;
 	}
 	buf_free(&f->beacons);
 	f->beacons = text;
+	f->n_beacons++;
 	return true;
 }
 
@@ -88,13 +98,11 @@ note_one(struct followed *f, const struct beacon *b)
 void
 follow_beacons_note(struct followed *f)
 {
-	struct span text = { (const char *)buf_data(&f->beacons),
-		buf_len(&f->beacons) };
+	struct span text = span_of(&f->beacons);
 	struct beacon b;
 
 	if (text.n == 0 || beacons_read(&text) != OK)
 		return;
-	f->n_beacons++;
 	while (beacons_next(&text, &b) == OK)
 		note_one(f, &b);
 }

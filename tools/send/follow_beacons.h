@@ -19,16 +19,18 @@
 
 /* From now on a relay writes the file. */
 void follow_beacons_ask(const struct followed *f);
-/* Read the file. True: it is not as it was before. */
+/* Read the file. True: it has another text than before. */
 bool follow_beacons_read(struct followed *f);
 /* Note what it says with the streams that are known. */
 void follow_beacons_note(struct followed *f);
-/* It named S, and does so no longer: S has ended. */
+/* Has S ended? The file named it, and does so no longer, or never did: the text
+ * of the time when S was found, and the one after it, may be older than S. */
 static inline bool
 follow_beacons_has_ended(
     const struct followed *f, const struct followed_stream *s)
 {
-	return s->listed != 0 && s->listed < f->n_beacons;
+	return s->listed < f->n_beacons &&
+	       (s->listed != 0 || f->n_beacons >= s->since + 2);
 }
 
 #endif

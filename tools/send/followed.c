@@ -297,6 +297,7 @@ new_stream(
 	s->ctf_instance = r->ctf_instance;
 	list_init(&s->files);
 	list_append(&t->streams, &s->node);
+	s->since = f->n_beacons;
 	f->n_streams++;
 	return resume(f, s) == OK ? s : NULL;
 }

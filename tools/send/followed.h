@@ -46,9 +46,9 @@ struct followed_stream {
 	uint64_t gap_scan;   /* a gap counts after this scan; 0: no gap */
 	uint64_t floor;	     /* cycles: end of the last packet, or beacon */
 	uint64_t beacon;     /* cycles: of the recorder; 0: none */
-	uint64_t listed;     /* the last text of beacons that names it */
-	bool is_closed;	     /* it has ended, and the sink knows */
-	bool is_busy;	     /* had a packet since the last beacons */
+	uint64_t listed; /* the last text of beacons that names it; 0: none */
+	uint64_t since;	 /* the text when it was found */
+	bool is_busy;	 /* had a packet since the last beacons */
 };
 
 struct followed {
@@ -58,7 +58,7 @@ struct followed {
 	unsigned n_streams, n_shown;
 	uint64_t scans;
 	struct buf beacons; /* follow_beacons.c: the file, as it was read */
-	uint64_t n_beacons; /* texts that were noted */
+	uint64_t n_beacons; /* different texts so far */
 	bool has_gap;	  /* something may be in a file that is not found yet */
 	uint64_t missing; /* packets that nobody will see: gaps, rings */
 	/* Where streams continue, after an earlier run or connection. */
