@@ -288,8 +288,10 @@ make_leaf(struct session_dir *d, int *out, bool *is_new)
 		return errno == ENOTDIR || errno == ELOOP ? E_EXISTS : st;
 	if (take(d, *out, *is_new))
 		return OK;
+	/* The relay before this one may not have ended yet. */
+	st = has_key(*out, d) ? E_BUSY : E_EXISTS;
 	folder_dir_close(*out);
-	return E_EXISTS;
+	return st;
 }
 
 /* Make the directory of D. E_EXISTS: component *LEVEL is another session's. */
@@ -351,6 +353,10 @@ log_failure(const struct relpath *wanted, enum status st)
 	if (st == E_LIMIT)
 		log_peer(LOG_ERROR,
 		    "session directory %s: its name is too long", wanted->s);
+	else if (st == E_BUSY)
+		log_peer(LOG_WARN,
+		    "session directory %s: another relay still has it",
+		    wanted->s);
 	else if (st != E_LATER)
 		log_peer_errno(LOG_ERROR,
 		    "session directory %s: cannot create it", wanted->s);

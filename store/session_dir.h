@@ -65,7 +65,8 @@ struct session_dir {
  * chunks have different names; 0: the directory is for one session. KEY, not
  * NULL: one that an earlier session with this key created is taken, too, with
  * what is in it, and a later one may take this (resume 4). E_IO, E_NOMEM,
- * E_LIMIT (a name is too long); E_LATER: call it again in the next cycle.
+ * E_LIMIT (a name is too long); E_BUSY: another process has the one with this
+ * key; E_LATER: call it again in the next cycle.
  */
 enum status session_dir_claim(struct session_dir **out, struct store *store,
     const struct relpath *wanted, uint64_t sharers,

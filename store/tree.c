@@ -204,8 +204,8 @@ visit_file(struct tree *t, const char *name, const struct stat *sb)
 {
 	const bool is_key = strcmp(name, SESSION_DIR_KEY) == 0;
 
-	/* Nobody may read it; it goes with the trace. */
-	if (is_key && !t->removes)
+	/* It goes with the trace, but nobody may read it. */
+	if (is_key && t->see != NULL)
 		return;
 	if ((t->removes || t->see != NULL) && !is_key &&
 	    !is_of_trace(t, name, sb)) {

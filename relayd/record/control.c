@@ -614,7 +614,10 @@ control_input(struct control *c, const uint8_t *p, size_t n, size_t *used,
 	enum status st;
 
 	c->is_waiting = false;
-	for (*used = 0;; *used += RELAY_HEADER_LEN + (size_t)hdr.size) {
+	*used = 0;
+	if (!list_empty(&c->replaced_node))
+		return E_PROTOCOL;
+	for (;; *used += RELAY_HEADER_LEN + (size_t)hdr.size) {
 		if (buf_len(out) >= CONTROL_OUT_MAX)
 			return OK;
 		st = frame_relay(p + *used, n - *used, &hdr, &body);

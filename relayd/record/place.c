@@ -76,7 +76,7 @@ place_make_file(struct stream *t, struct tracefile **out)
 	if (pl->has_wrapped && t->log != NULL)
 		packet_log_drop_file(t->log, pl->number, pl->chunk->serial);
 	st = E_NOENT;
-	if (t->session->request.may_resume && !place_is_numbered(pl))
+	if (session_continues_files(t->session))
 		st = tracefile_continue(out, shard_of(t)->store, pl->chunk,
 		    pl->family, index_format(t));
 	is_continued = st == OK;

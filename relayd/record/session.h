@@ -253,6 +253,9 @@ uint64_t session_end_parked(struct shard *sh, uint64_t now_ns);
 enum status session_resume(struct session **out, struct shard *sh,
     const struct relay_create_session *request, unsigned minor,
     const char *peer) MUST_CHECK;
+/* Are files continued that its streams find? Those of a window are not: no
+ * later window would delete them. */
+bool session_continues_files(const struct session *s);
 /* For logs: S has another peer. */
 enum status session_set_peer(struct session *s, const char *peer) MUST_CHECK;
 /* Is a stream open? */

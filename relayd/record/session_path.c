@@ -203,16 +203,6 @@ sharers_of(const struct relay_create_session *c)
 	return c->is_snapshot ? idmap_lasting_key(parts, sizeof(parts)) | 1 : 0;
 }
 
-/* The files of a window are not continued when the relay was killed: no
- * later window would delete them. */
-static const struct secret *
-key_of(const struct session *s)
-{
-	return s->request.may_resume && s->siblings->window == NULL
-		   ? &s->request.key
-		   : NULL;
-}
-
 /* Use the directory of a sibling that has claimed the same path; if there is
  * none, claim it. */
 static enum status
@@ -230,7 +220,8 @@ share_or_claim(struct session *s, const struct relpath *wanted)
 		}
 	}
 	st = session_dir_claim(&s->dir, s->shard->store, wanted,
-	    sharers_of(&s->request), key_of(s));
+	    sharers_of(&s->request),
+	    session_continues_files(s) ? &s->request.key : NULL);
 	if (st == OK)
 		session_dir_note(
 		    s->dir, s->request.hostname->s, s->request.session_name->s);

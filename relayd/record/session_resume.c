@@ -7,7 +7,14 @@
 #include "common/publish.h"
 #include "relayd/record/session.h"
 #include "relayd/record/shard.h"
+#include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
+
+bool
+session_continues_files(const struct session *s)
+{
+	return s->request.may_resume && s->siblings->window == NULL;
+}
 
 /* The one that has been kept longest, if there are too many. */
 static struct session *

@@ -115,7 +115,8 @@ destroy(struct session *s, struct trace *t)
 static bool
 is_open(const struct session *s, const struct trace *t)
 {
-	return !t->is_over || s->request.is_snapshot || s->request.may_resume;
+	return !t->is_over || s->request.is_snapshot ||
+	       session_continues_files(s);
 }
 
 /* T has no streams. It is kept while the current chunk has files of it, so that
@@ -250,7 +251,7 @@ trace_join(struct trace **out, struct session *s, const struct relpath *asked,
 
 	if (t == NULL)
 		st = create(&t, s, asked, key, 0);
-	else if (!s->request.may_resume &&
+	else if (!session_continues_files(s) &&
 		 (!is_open(s, t) || idmap_find(&t->channels, name) != NULL))
 		st = create(&t, s, asked, key, t->number + 1);
 	if (st == OK && idmap_find(&t->channels, name) == NULL)

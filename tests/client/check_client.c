@@ -25,8 +25,9 @@ static uint8_t bytes[PACKETS + SIZE_MOST];
 struct relay {
 	int listeners[2], control, data;
 	struct buf in, out, got; /* of control; of data */
-	unsigned streams, rounds, indexes, closed;
-	char story[64]; /* a letter for each command of its kind, in order */
+	unsigned streams, rounds, indexes, closed, asked;
+	bool resumes;
+	char story[1024]; /* a letter for each command of its kind, in order */
 };
 
 /* What the client's watch was told. */
@@ -70,6 +71,21 @@ answer(struct relay *r, uint32_t cmd, struct reader body)
 	case RELAY_CMD_version:
 		tell(r, 'v');
 		relay_reply_version(&r->out, 2, 11);
+		break;
+	case RELAY_CMD_get_configuration:
+		tell(r, 'g');
+		relay_reply_configuration(&r->out,
+		    r->resumes ? RELAY_OK : RELAY_INVALID_PROTOCOL,
+		    r->resumes ? RELAY_CONFIG_RESUME : 0);
+		break;
+	case RELAY_CMD_resume:
+		tell(r, 'r');
+		buf_u32(&r->out, RELAY_OK);
+		break;
+	case RELAY_CMD_stream_written:
+		tell(r, 'w');
+		relay_reply_written(&r->out, RELAY_OK,
+		    &(struct relay_written){ 1, 2, r->asked++ });
 		break;
 	case RELAY_CMD_create_session:
 		tell(r, 's');
@@ -275,7 +291,8 @@ struct session {
 };
 
 static void
-begin(struct session *s, unsigned streams, bool is_watched)
+begin_as(struct session *s, unsigned streams, bool is_watched,
+    const struct client_identity *identity)
 {
 	struct client_config config = {
 		.url = { .family = AF_INET, .host = "127.0.0.1" },
@@ -285,6 +302,7 @@ begin(struct session *s, unsigned streams, bool is_watched)
 		.packets = 7,
 		.ask_ms = 1,
 		.watch = &s->watch,
+		.identity = identity,
 	};
 
 	*s = (struct session){ .is_watched = is_watched };
@@ -301,6 +319,12 @@ begin(struct session *s, unsigned streams, bool is_watched)
 		.arg = &s->told };
 	ck_assert_int_eq(client_create(&s->client, &config), OK);
 	ck_assert_int_eq(client_open(s->client), OK);
+}
+
+static void
+begin(struct session *s, unsigned streams, bool is_watched)
+{
+	begin_as(s, streams, is_watched, NULL);
 }
 
 static void
@@ -403,6 +427,28 @@ TEST_ROWS(a_session_from_its_start_to_its_end, ARRAY_LEN(rows))
 	ck_assert_uint_eq(s.told.data, 1);
 	ck_assert_uint_eq(client_stats(s.client)->packets, PACKETS);
 	expect_packets(&s.relay.got, rows[_i].streams);
+	end(&s);
+}
+
+TEST_ROWS(a_session_is_resumed_by_a_relay_that_can, 2)
+{
+	struct client_identity id;
+	struct relay_written w;
+	struct session s;
+
+	ck_assert_int_eq(client_identity_make(&id), OK);
+	begin_as(&s, 200, true, &id);
+	s.relay.resumes = _i == 1;
+	add_streams(&s);
+	ck_assert_int_eq(client_resumes(s.client), _i == 1);
+	for (unsigned i = 0; i <= 200; i++) {
+		while (again(&s, client_written(s.client, i, &w)))
+			;
+		ck_assert_uint_eq(w.packets, _i == 1 ? 2 : 0);
+		ck_assert_uint_eq(w.packet_seq_num, _i == 1 ? i : 0);
+	}
+	ck_assert_mem_eq(
+	    s.relay.story, _i == 1 ? "vgrsca" : "vgsca", _i == 1 ? 6 : 5);
 	end(&s);
 }
 

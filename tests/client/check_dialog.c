@@ -98,6 +98,8 @@ ask_everything(struct dialog *d)
 	    RELAY_CMD_udp_status, UDP_STATUS_ALL);
 	udp_open_request(dialog_ask(d, RELAY_CMD_udp_open, 8),
 	    &(struct udp_open){ .version = 1 });
+	relay_request_id(dialog_ask(d, RELAY_CMD_stream_written, 9),
+	    RELAY_CMD_stream_written, 7);
 }
 
 static void
@@ -117,6 +119,7 @@ answer_everything(struct dialog *d, struct buf *b)
 	udp_range_put(b, &g);
 	udp_range_put(b, &g);
 	udp_open_reply(b, &(struct udp_open_reply){ .code = RELAY_OK });
+	relay_reply_written(b, RELAY_OK, &(struct relay_written){ 1, 2, 3 });
 }
 
 static const struct {
@@ -133,6 +136,7 @@ static const struct {
 	{ RELAY_CMD_get_configuration, RELAY_CONFIG_UDP, "", 12 },
 	{ RELAY_CMD_udp_status, 0, "", 8 + 36 + 32 },
 	{ RELAY_CMD_udp_open, 0, "", 44 },
+	{ RELAY_CMD_stream_written, 0, "", 28 },
 };
 
 static void

@@ -20,7 +20,8 @@ fuzz_shard(uint32_t max_packet_size, uint64_t max_memory, bool has_udp)
 		.memory = &memory,
 		.data_port = has_udp,
 		.udp_port = has_udp,
-		.session_ids = &session_ids };
+		.session_ids = &session_ids,
+		.resume_ns = NS_PER_S };
 	const struct store_config store = { .base_fd = fake_fs_begin(),
 		.max_files = 3,
 		.index_lock_timeout_ns = NS_PER_S,

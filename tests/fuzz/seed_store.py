@@ -87,6 +87,45 @@ def of_2_1():
             + pieces("ctl", asks) + bytes([WIRES["ctl"] | 4, 0]))
 
 
+def resumed(is_taken):
+    """A session that another connection continues: it is taken from the first
+    one, or was left by it."""
+    def begin(wire, first):
+        names = [b"s\0", b"h\0", b"\0"]
+        blob = request(5, struct.pack(">II", 2, 13)) + request(10003, b"k" * 16)
+        blob += request(2, struct.pack(
+            ">IIIIBB16sQQBQ", *map(len, names), 1000, 0, 0, b"u" * 16, 0,
+            1_800_000_000, 0, 0) + b"".join(names))
+        blob += request(19, struct.pack(">QQI", 0, 1_800_000_000, 0))
+        for channel in b"c_0\0", b"metadata\0":
+            blob += request(1, struct.pack(
+                ">IIQQQ", len(channel), 4, 0, 0, 0) + channel + b"ust\0")
+        blob += request(16)
+        for handle in first, first + 1:
+            blob += request(10004, struct.pack(">Q", handle << 8))
+        return pieces(wire, blob)
+
+    def packets(control, data, handle, *numbers):
+        blob = request(6, struct.pack(">QI", handle + 1 << 8, 0) + b"text")
+        out = b""
+        for i, number in enumerate(numbers):
+            out += pieces(data, struct.pack(
+                ">QQQII", 0, handle << 8, i, 40, 0) + bytes(40))
+            blob += request(13, struct.pack(
+                ">10Q", handle << 8, i, 320, 320, number, number, 0, 0, 0,
+                number))
+        return out + pieces(control, blob)
+
+    out = begin("ctl", 1) + packets("ctl", "data", 1, 0, 1)
+    if not is_taken:
+        out += bytes([WIRES["data"] | 4, 0, WIRES["ctl"] | 4, 0])
+    out += begin("ctl2", 3)
+    if is_taken:
+        out += packets("ctl", "data", 1, 2)
+    out += packets("ctl2", "data2", 3, 2, 3)
+    return out + bytes([WIRES["ctl2"] | 4, 0])
+
+
 HEAD, ROOT, MORE, FILE = 1, 2, 3, 4
 MAGIC = 0x54504a32
 PACKET = 100
@@ -150,6 +189,8 @@ def main(vectors, corpus):
         if (folder / "timeline.tsv").exists():
             (interleave / folder.name).write_bytes(interleaved(folder))
     (interleave / "of-2.1").write_bytes(of_2_1())
+    for is_taken, name in ((False, "resumed"), (True, "taken")):
+        (interleave / name).write_bytes(resumed(is_taken))
     for minor, n in (0, 7), (1, 9):
         (index / f"1.{minor}").write_bytes(
             struct.pack(">IIII", 0xC1F1DCC1, 1, minor, 8 * n)

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """RESUME (resume 1 to 4): a sender that comes back goes on in its session, or
 in its files. Starts daemons of its own."""
+import fcntl
 import hashlib
+import os
 import struct
 import sys
 import time
@@ -340,6 +342,52 @@ def its_time_is_over():
         daemon.wait_log("why=left")
         check("is kept" not in daemon.log_text(), "it was kept")
         equal(s.again().written(), (512, 1, 0), "written")
+
+
+def another_process_has_it():
+    """The relay before this one may still be about to end: then it is refused,
+    and not begun elsewhere."""
+    with relay.Daemon() as daemon:
+        s = Sender(daemon)
+        s.packets(0)
+        s.close()
+        s.leave()
+        daemon.wait_log("why=closed")
+        fd = os.open(daemon.out / s.path, os.O_RDONLY)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        c = daemon.peer()
+        c.code(relay.RESUME, KEY)
+        c.create_session(want=relay.FATAL)
+        equal(c.ends(), b"", "after it")
+        os.close(fd)
+        b = s.again()
+        equal((b.path, b.written()), (s.path, (512, 1, 0)), "then")
+
+
+def with_a_window():
+    """A session is kept, but its files are not continued."""
+    with relay.Daemon("--live-window=1M") as daemon:
+        s = Sender(daemon, live=viewer.PERIOD_US)
+        s.packets(0, 1)
+        s.leave()
+        _wait_parked(daemon)
+        b = s.again()
+        equal((b.id, b.written()), (s.id, (1024, 2, 1)), "kept")
+        b.packets(2)
+        equal((b.dir / "ch_0_0").read_bytes(),
+              b"".join(map(payload, range(3))), "packets")
+        b.control.close_stream(b.stream, b.seq - 1)
+        b.leave()
+        _wait_parked(daemon, 2)
+        c = b.again()
+        equal(c.written(), (0, 0, 0), "a stream that begins again")
+        c.packets(7)
+        equal((c.dir.parent / "64-bit-1/ch_0_0").read_bytes(), payload(7),
+              "its folder")
+        c.close()
+        c.leave()
+        daemon.wait_log("why=closed")
+        check(c.again().path != s.path, "files were continued")
 
 
 def restarts():

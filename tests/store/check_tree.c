@@ -118,6 +118,7 @@ make_trace(const char *at)
 		{ "metadata", "text" },
 		{ ".loss.jsonl", "{}" },
 		{ ".beacons", "1 0 0 ust" },
+		{ ".tracepulse-key", "a secret" },
 		{ "ch0_0", "any bytes" },
 		{ "index/ch0_0.idx", "" },
 		{ "index/left_behind.idx", "its data file is gone" },
