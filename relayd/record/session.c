@@ -98,11 +98,13 @@ count_active(const struct session *s, uint64_t n)
 }
 
 /* A session for one snapshot stays open after it, and loses nothing when the
- * relay stops. */
+ * relay stops; nor does one whose sender goes on later. */
 static enum why_ended
 why_stopped(const struct session *s)
 {
-	return s->request.is_snapshot ? WHY_closed : WHY_stop;
+	if (s->request.is_snapshot)
+		return WHY_closed;
+	return session_continues_files(s) ? WHY_left : WHY_stop;
 }
 
 static void

@@ -421,6 +421,7 @@ def a_stop():
         began = time.monotonic()
         daemon.stop()
         check(time.monotonic() - began < 5, "slow")
+        check("sessions cut" not in daemon.log_text(), "it counts as cut")
         daemon.start_again()
         b = s.again()
         equal((b.path, b.written()), (s.path, (512, 1, 0)), "after a stop")

@@ -200,7 +200,9 @@ def a_link_fails():
         _fix_ports(daemon)
         r = Recording(daemon.top)
         with follow._following(daemon, r.dir) as p:
-            wait_until("nothing comes", lambda: follow.copies(daemon))
+            wait_until("nothing comes", lambda: any(
+                (copy / follow.TRACE / "index/ch_0.idx").exists()
+                for copy in follow.copies(daemon)))
             daemon.kill()
             time.sleep(0.2)
             daemon.start_again()
