@@ -180,7 +180,7 @@ receive(struct live_viewer *v, size_t n)
 static size_t
 missing(const struct live_viewer *v, const struct live_request *q)
 {
-	const uint64_t have = buf_len(&v->in);
+	const size_t have = buf_len(&v->in);
 	const uint64_t size = live_reply_size(
 	    q->cmd, v->minor, buf_data(&v->in), have);
 

@@ -256,7 +256,7 @@ static bool
 write_packet(struct dir_stream *s, const struct client_packet *p)
 {
 	const uint64_t data_at = s->at + p->head_size;
-	const uint64_t size = p->size - p->head_size;
+	const uint32_t size = p->size - p->head_size;
 
 	return trace_dir_write(s->data, p->head, p->head_size, s->at) &&
 	       trace_dir_write(s->data, p->data, size, data_at) &&

@@ -242,8 +242,8 @@ viewed_fetch_metadata(struct viewed *v, struct viewed_trace *t)
 		/* An error is the end of the metadata (live 2.10). */
 		t->is_stale = reader_u32(&r) == LIVE_METADATA_OK && length > 0;
 		if (t->is_stale)
-			buf_bytes(
-			    &t->metadata, reader_take(&r, length), length);
+			buf_bytes(&t->metadata, reader_take(&r, length),
+			    (size_t)length);
 		if (t->metadata.bad)
 			st = viewed_fail(v, E_NOMEM, "out of memory");
 	} while (st == OK && t->is_stale);
@@ -404,17 +404,14 @@ ask_all(struct viewed *v)
 static enum status
 rest(struct viewed *v)
 {
-	int ms = 0;
+	const unsigned ms = v->has_news ? 0 : v->pause_ms;
 
-	if (v->has_news)
-		v->pause_ms = VIEWED_PAUSE_MIN_MS;
-	else
-		ms = (int)v->pause_ms;
-	if (!v->has_news && v->pause_ms < VIEWED_PAUSE_MAX_MS)
-		v->pause_ms *= 2;
+	v->pause_ms = v->has_news ? VIEWED_PAUSE_MIN_MS : 2 * ms;
+	if (v->pause_ms > VIEWED_PAUSE_MAX_MS)
+		v->pause_ms = VIEWED_PAUSE_MAX_MS;
 	if (v->out != NULL)
-		return viewed_of_sink(v, v->out->ops->work(v->out, ms));
-	(void)usleep((useconds_t)ms * 1000);
+		return viewed_of_sink(v, v->out->ops->work(v->out, (int)ms));
+	(void)usleep(ms * 1000);
 	return OK;
 }
 
