@@ -37,6 +37,8 @@ CALL(fsync) CALL(fdatasync) CALL(sync_file_range) CALL(syncfs)
 CALL(mkdir) CALL(mkdirat) CALL(rmdir) CALL(unlink) CALL(unlinkat)
 CALL(rename) CALL(renameat) CALL(renameat2) CALL(link) CALL(linkat)
 CALL(fcntl) CALL(fcntl64) CALL(dup) CALL(dup2) CALL(dup3)
+/* The key of a session that may be resumed is its owner's alone. */
+IF(fchmod, 1, 0xffffffff, 0600)
 /* SQLite, of root: a file beside its database belongs to the same user. */
 IF(fchown, 1, 0xffffffff, 0)
 /* FIONREAD; TCGETS and TCGETS2, for isatty(3). TIOCSTI would type into the

@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import relay
+import resume
 from relay import check, equal
 
 ON = ()
@@ -71,6 +72,11 @@ def sessions_need_nothing_else():
                     ("--group-output-by-session",), ("--sync=packet",)):
         with relay.Daemon(*options) as daemon:
             record(daemon, "one")
+            sender = resume.Sender(daemon, bytes(range(16)))
+            check((daemon.out / sender.path / ".tracepulse-key").exists(),
+                  f"{options}: no key of a session that may be resumed")
+            sender.close()
+            sender.leave()
             daemon.stop()
             equal(len(archives(daemon)), 1, f"archives with {options}")
             log = daemon.log_text()
