@@ -89,13 +89,13 @@ def sending(source, cluster, *options):
                   cluster.url())
 
 
-def storing(cluster, daemon, *options):
+def storing(cluster, daemon, *options, to=None):
     """The mock lets a member wait for this time after another has left."""
     config = daemon.top / "member.conf"
     config.write_text("session.timeout.ms=6000\nheartbeat.interval.ms=200\n"
                       "fetch.wait.max.ms=50\n")
     return Sender("--group=storage", f"--kafka-config={config}", *options,
-                  cluster.url(), url(daemon))
+                  cluster.url(), to or url(daemon))
 
 
 @contextlib.contextmanager

@@ -103,42 +103,49 @@ def beacons():
             q.stop()
 
 
-def any_is_killed():
-    """Senders and members, at random points under load: every packet is there
-    once, in one session."""
+def survive(cluster, first, second, kills, others=()):
+    """Kill the sender or the member at random points under load, or call one of
+    the OTHERS: every packet is there once, in one session."""
     seed = int(os.environ.get("SEED", time.time_ns() % 10**6))
     print("SEED =", seed, flush=True)
     chance = random.Random(seed)
+    edges = edges_of(first)
+    p, q = sending(first, cluster), storing(cluster, second)
+    try:
+        for _ in range(kills):
+            until = time.monotonic() + chance.uniform(0.5, 5)
+            while time.monotonic() < until:
+                chance.choice(edges).packet()
+                time.sleep(0.002)
+            what = chance.choice(["sender", "member", *others])
+            if what == "sender":
+                p.kill()
+                p = sending(first, cluster)
+            elif what == "member":
+                q.kill()
+                q = storing(cluster, second)
+            else:
+                what(chance)
+        for e in edges:
+            e.packet()
+        for e in edges:
+            wait_until(e.path, is_same(first, second, e), 90)
+            e.end()
+        wait_until("the end", lambda: not viewer.greeted(second).list(), 30)
+        for e in edges:
+            check(is_same(first, second, e)(), e.path)
+        equal(len(list(second.out.glob("h*/*"))), SESSIONS, "sessions")
+        p.stop()
+        q.stop()
+    finally:
+        p.kill()
+        q.kill()
+
+
+def any_is_killed():
+    """Senders and members."""
     with fleet() as (cluster, first, second):
-        edges = edges_of(first)
-        p, q = sending(first, cluster), storing(cluster, second)
-        try:
-            for _ in range(KILLS):
-                until = time.monotonic() + chance.uniform(0.5, 5)
-                while time.monotonic() < until:
-                    chance.choice(edges).packet()
-                    time.sleep(0.002)
-                if chance.random() < 0.5:
-                    p.kill()
-                    p = sending(first, cluster)
-                else:
-                    q.kill()
-                    q = storing(cluster, second)
-            for e in edges:
-                e.packet()
-            for e in edges:
-                wait_until(e.path, is_same(first, second, e), 60)
-                e.end()
-            wait_until("the end", lambda: not viewer.greeted(second).list(),
-                       30)
-            for e in edges:
-                check(is_same(first, second, e)(), e.path)
-            equal(len(list(second.out.glob("h*/*"))), SESSIONS, "sessions")
-            p.stop()
-            q.stop()
-        finally:
-            p.kill()
-            q.kill()
+        survive(cluster, first, second, KILLS)
 
 
 def brokers_are_away():
@@ -166,7 +173,41 @@ def brokers_are_away():
             check(who.complaint.count("down") <= 1, who.complaint)
 
 
-CASES = (goes_through, beacons, any_is_killed, brokers_are_away)
+def is_archived():
+    """Into a directory, by members that are killed."""
+    with fleet() as (cluster, first, second):
+        edges = edges_of(first)
+        archive = second.top / "archive"
+        archive.mkdir()
+        with sending(first, cluster) as p:
+            for run in range(3):
+                q = storing(cluster, second, to=archive)
+                for e in edges:
+                    e.packet()
+                for e in edges:
+                    wait_until(e.path, lambda e=e: chain._tree(first, e.path)
+                               == tree(archive / e.path), 30)
+                q.kill()
+            q = storing(cluster, second, to=archive)
+            for e in edges:
+                e.packet()
+                e.end()
+            for e in edges:
+                wait_until(e.path, lambda e=e: chain._tree(first, e.path)
+                           == tree(archive / e.path), 30)
+            q.stop()
+            p.stop()
+        equal(len(list(archive.glob("h*/*"))), SESSIONS, "sessions")
+
+
+def tree(top):
+    """{name: bytes} of the files of a session in the archive."""
+    return {str(f.relative_to(top)): f.read_bytes()
+            for f in top.rglob("*") if f.is_file() and f.name[0] != "."}
+
+
+CASES = (goes_through, beacons, any_is_killed, brokers_are_away,
+         is_archived)
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:], at_once=2))
