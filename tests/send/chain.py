@@ -416,6 +416,16 @@ def a_directory_has_one_writer():
         equal(p.summary["error"], None, p.complaint)
 
 
+def one_that_is_not_live():
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edge = Edge(first, live=0)
+        with _sending(f"{_live(first)}/host/h/edge", _url(second)) as p:
+            pass
+        check(p.returncode == 1 and "it is not a live session" in p.complaint,
+              p.complaint)
+        edge.leave()
+
+
 def refusals():
     rows = [
         (["--all", "DIR", "net://b"], "--all is for the sessions of a relay"),

@@ -25,6 +25,7 @@ struct from_live {
 	uint64_t list_ns;	   /* when the next is due */
 	uint64_t lists;		   /* so far */
 	bool has_waited;	   /* the user knows that there is none yet */
+	bool has_refused;	   /* a session cannot be sent */
 };
 
 enum job_state {
@@ -187,6 +188,7 @@ find_job(struct from_live *f, const struct live_listed *s)
 	offer(found, s->id);
 	if (why != NULL) {
 		found->state = JOB_DONE;
+		f->has_refused = true;
 		report_note(f->report, "%s/%s: not sent: %s", found->hostname,
 		    found->name, why);
 	}
@@ -397,5 +399,7 @@ from_live_run(const struct send_options *o, struct send_sink *sink,
 		(void)usleep(CLIENT_TICK_MS * 1000);
 	}
 	end_all(&f);
-	return *stop ? E_STOPPED : OK;
+	if (*stop)
+		return E_STOPPED;
+	return f.has_refused ? E_REFUSED : OK;
 }

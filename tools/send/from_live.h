@@ -22,7 +22,8 @@
 #define FROM_LIVE_STACK (256 * 1024)
 
 /* Send sessions until *STOP becomes true (E_STOPPED), or until the only one has
- * ended. Failures are in R, and were printed on stderr. */
+ * ended. E_REFUSED: that cannot be sent. Failures are in R, and were printed on
+ * stderr. */
 enum status from_live_run(const struct send_options *o, struct send_sink *sink,
     struct report *r, volatile sig_atomic_t *stop) MUST_CHECK;
 
