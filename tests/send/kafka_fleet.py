@@ -148,6 +148,32 @@ def any_is_killed():
         survive(cluster, first, second, KILLS)
 
 
+def second_is_away():
+    """The relay that stores is killed: the member reports it, and its sessions
+    go on when it is back."""
+    with fleet() as (cluster, first, second):
+        edges = edges_of(first, 3)
+        with sending(first, cluster) as p, storing(cluster, second) as q:
+            for e in edges:
+                wait_until(e.path, is_same(first, second, e), 30)
+            second.kill()
+            for e in edges:
+                e.packet()
+            time.sleep(1.5)
+            second.command += chain._ports(second)
+            second.start_again()
+            for e in edges:
+                e.packet()
+            for e in edges:
+                wait_until(e.path, is_same(first, second, e), 60)
+            p.stop()
+            q.stop()
+        for e in edges:
+            e.leave()
+        check("/s0/" in q.complaint or "/s1/" in q.complaint
+              or "/s2/" in q.complaint, q.complaint)
+
+
 def brokers_are_away():
     """The edge's relay keeps what the topic cannot take."""
     with fleet() as (cluster, first, second):
@@ -206,8 +232,8 @@ def tree(top):
             for f in top.rglob("*") if f.is_file() and f.name[0] != "."}
 
 
-CASES = (goes_through, beacons, any_is_killed, brokers_are_away,
-         is_archived)
+CASES = (goes_through, beacons, any_is_killed, second_is_away,
+         brokers_are_away, is_archived)
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:], at_once=2))

@@ -282,8 +282,21 @@ rewind_partition(struct kafka_partition *p)
 	rd_kafka_topic_partition_list_destroy(l);
 }
 
-/* Something failed with ST for session S of P. What the sink will never take is
- * left out; all else is tried again after a pause. */
+/* Whose output has failed? NULL: none has. */
+static struct source_session *
+failed_session(struct kafka_partition *p)
+{
+	struct source_session *s;
+
+	list_each (s, &p->sessions, struct source_session, node)
+		if (s->out != NULL && s->out->ops->error(s->out)[0] != '\0')
+			return s;
+	return NULL;
+}
+
+/* Something failed with ST for session S of P; NULL: find out for which. What
+ * the sink will never take is left out; all else is tried again after a pause.
+ */
 static enum status
 recover(struct kafka_partition *p, struct source_session *s, enum status st)
 {
@@ -292,6 +305,8 @@ recover(struct kafka_partition *p, struct source_session *s, enum status st)
 
 	if (st == E_STOPPED || st == E_NOMEM)
 		return st;
+	if (s == NULL)
+		s = failed_session(p);
 	if (s != NULL && s->out != NULL &&
 	    s->out->ops->error(s->out)[0] != '\0')
 		report_error(
