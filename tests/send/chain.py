@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tracepulse-send from the live sessions of one relay to another one."""
+"""tracepulse-send from the live sessions of one relay to another one.
+chain.py --long, as root, also breaks a link behind NAT for half a minute."""
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -416,6 +418,83 @@ def a_directory_has_one_writer():
         equal(p.summary["error"], None, p.complaint)
 
 
+RULES = """table ip nat { chain leaving {
+  type nat hook postrouting priority 100; oifname "out" masquerade; }; };
+table ip pass { chain passing {
+  type filter hook forward priority 0; policy drop;
+  iifname "in" accept; ct state established,related accept; }; };
+"""
+
+
+def _ip(*words, netns=None):
+    subprocess.run(["ip", *(["-n", netns] if netns else []), *words],
+                   check=True)
+
+
+def _enter(namespace):
+    check(ctypes.CDLL(None).setns(namespace, 0) == 0, "setns")
+
+
+@contextlib.contextmanager
+def _nat():
+    """Namespaces: the edge, a router that lets connections out only, and the
+    centre, at 203.0.113.2. Within it this process is at the edge."""
+    names = edge, router, centre = [f"tp{os.getpid()}{n}" for n in "erc"]
+    home = os.open("/proc/self/ns/net", os.O_RDONLY)
+    try:
+        for name in names:
+            _ip("netns", "add", name)
+            _ip("link", "set", "lo", "up", netns=name)
+        for host, at, side, net in ((edge, "e", "in", "192.168.7"),
+                                    (centre, "c", "out", "203.0.113")):
+            _ip("link", "add", at, "netns", host, "type", "veth", "peer",
+                "name", side, "netns", router)
+            for where, link, last in ((router, side, 1), (host, at, 2)):
+                _ip("addr", "add", f"{net}.{last}/24", "dev", link,
+                    netns=where)
+                _ip("link", "set", link, "up", netns=where)
+        _ip("route", "add", "default", "via", "192.168.7.1", netns=edge)
+        inside = ["ip", "netns", "exec", router]
+        subprocess.run([*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1"],
+                       check=True)
+        subprocess.run([*inside, "nft", "-f", "-"], input=RULES, text=True,
+                       check=True)
+        with open(f"/run/netns/{edge}", "rb") as f:
+            _enter(f.fileno())
+        yield router, centre
+    finally:
+        _enter(home)
+        os.close(home)
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+def _link_is_down():
+    """Behind NAT, with the link down for half a minute: nothing is missing."""
+    with _nat() as (router, centre), relay.Daemon() as first, relay.Daemon(
+            "-C", "tcp://203.0.113.2:5342", "-D", "tcp://203.0.113.2:5343",
+            "--http=none", prefix=("ip", "netns", "exec", centre)) as second:
+        edge = Edge(first)
+        edge.stream()
+        edge.packet()
+        with _sending("--all", _live(first), "net://203.0.113.2") as p:
+            wait_until("the first", _is_same(first, second, edge.path))
+            _ip("link", "set", "out", "down", netns=router)
+            for _ in range(300):
+                edge.packet()
+                time.sleep(0.1)
+            check(not _is_same(first, second, edge.path)(), "it is not down")
+            _ip("link", "set", "out", "up", netns=router)
+            until = time.monotonic() + 60
+            while not _is_same(first, second, edge.path)():
+                check(time.monotonic() < until, "it does not go on")
+                time.sleep(0.1)
+            p.send_signal(signal.SIGTERM)
+        equal([d.name for d in second.out.glob("h/*")],
+              [edge.path.split("/")[1]], "sessions")
+        edge.leave()
+
+
 def one_that_is_not_live():
     with relay.Daemon() as first, relay.Daemon() as second:
         edge = Edge(first, live=0)
@@ -449,4 +528,6 @@ def refusals():
 
 
 if __name__ == "__main__":
+    if "--long" in sys.argv:
+        sys.exit(relay.run([_link_is_down]))
     sys.exit(relay.main(at_once=4))
