@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/fds.h"
 
+#include <sys/resource.h>
+
 struct account fds[FDS_SHARES] = {
 	[0 ... FDS_SHARES - 1] = { .hard = UINT64_MAX },
 };
@@ -50,4 +52,17 @@ fds_are_wanted(void)
 {
 	return published(&lending.lent) + published(&lending.promised) >
 	       lend_max();
+}
+
+uint64_t
+fds_raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 256;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_cur;
 }

@@ -14,6 +14,10 @@
 
 #include "common/account.h"
 
+/* Raise the process' soft limit of descriptors to its hard limit; returns the
+ * limit then. */
+uint64_t fds_raise_limit(void);
+
 enum fds_share {
 	FDS_SESSIONS,	  /* connections and directories of sessions */
 	FDS_EXTRA,	  /* part of these: more than a session needs */

@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import pathlib
+import resource
 import signal
 import struct
 import subprocess
@@ -105,11 +106,11 @@ def _live(daemon):
 
 
 @contextlib.contextmanager
-def _sending(*arguments):
+def _sending(*arguments, limit=None):
     """The program, until it ends or is told to; then p.summary, p.complaint."""
     p = subprocess.Popen([PROGRAM, "--json", *arguments],
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True)
+                         stderr=subprocess.PIPE, text=True, preexec_fn=limit)
     try:
         yield p
         out, p.complaint = p.communicate(timeout=60)
@@ -243,6 +244,26 @@ def several():
         equal(p.summary["sessions"], 7, "sessions")
         check("h/recorded: not sent: it is not a live session"
               in p.complaint, p.complaint)
+
+
+def many():
+    """More sessions than the soft limit has descriptors for."""
+    def limit():
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard))
+    with relay.Daemon() as first, relay.Daemon() as second:
+        edges = [Edge(first, name=f"s{n}") for n in range(20)]
+        for e in edges:
+            e.stream()
+            e.packet()
+        with _sending("--all", _live(first), _url(second), limit=limit) as p:
+            for e in edges:
+                wait_until(e.path, _is_same(first, second, e.path))
+            p.send_signal(signal.SIGTERM)
+        equal((p.summary["sessions"], p.summary["error"]), (20, None),
+              p.complaint)
+        for e in edges:
+            e.leave()
 
 
 def parts():

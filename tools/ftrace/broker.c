@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/fds.h"
 #include "common/list.h"
 #include "common/log.h"
 #include "common/parse.h"
@@ -359,21 +360,21 @@ open_direct(void *arg, struct link **out, const struct link_ops *ops, void *end)
 {
 	struct direct_guest *g = arg;
 	struct peer *p;
-	int fds[2];
+	int ends[2];
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
 		log_errno(LOG_ERROR, "guest=%s: cannot create a socket",
 		    g->guest.name);
 		return E_IO;
 	}
-	p = add_peer(g->broker, fds[0]);
+	p = add_peer(g->broker, ends[0]);
 	if (p == NULL) {
-		close(fds[1]);
+		close(ends[1]);
 		return E_NOMEM;
 	}
 	p->is_direct = true;
 	snprintf(p->address, sizeof(p->address), "%s", g->guest.agent);
-	return link_create(out, g->broker->loop.base, fds[1], ops, end);
+	return link_create(out, g->broker->loop.base, ends[1], ops, end);
 }
 
 static void
@@ -576,7 +577,7 @@ command_broker(int argc, char **argv)
 	if (status != COMMAND_RUNS)
 		return status;
 	log_set_level(LOG_NOTICE);
-	(void)command_raise_descriptors();
+	(void)fds_raise_limit();
 	list_init(&b.peers);
 	return serve(&b);
 }

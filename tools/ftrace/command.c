@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "common/fds.h"
 #include "common/log.h"
 #include "common/parse.h"
 #include "tools/ftrace/tcp_port.h"
@@ -55,7 +55,7 @@ command_start(struct command_loop *loop, char token[TOKEN_BYTES],
 	enum status st = token_read(token, token_file);
 
 	log_set_level(LOG_NOTICE);
-	(void)command_raise_descriptors();
+	(void)fds_raise_limit();
 	if (st == OK)
 		st = command_loop_create(loop);
 	if (st == OK)
@@ -97,17 +97,4 @@ command_take_bind(const struct option_row *r, void *to, const char *arg)
 		return E_MALFORMED;
 	b->port = (unsigned)port;
 	return OK;
-}
-
-uint64_t
-command_raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return 256;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	return limit.rlim_cur;
 }

@@ -68,7 +68,4 @@ enum status command_take_address(
 #define ADDRESS(field) \
 	.take = command_take_address, .at = OPTION_PLACE(field, const char *)
 
-/* Raises the limit of open descriptors as far as it goes; returns the limit. */
-uint64_t command_raise_descriptors(void);
-
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/fds.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/parse.h"
@@ -209,7 +210,7 @@ prepare(struct listening *l)
 static enum status
 start(struct listening *l)
 {
-	const uint64_t fds = command_raise_descriptors();
+	const uint64_t limit = fds_raise_limit();
 	struct recorders *r = &l->recorders;
 	enum status st = command_loop_create(&l->loop);
 	char where[PATH_MAX + 64];
@@ -220,7 +221,8 @@ start(struct listening *l)
 		.bind_host = address_ports_host(l->bind.host),
 		.port_first = l->data_first,
 		.port_last = l->data_last,
-		.fds_max = fds > 2 * OTHER_FDS ? fds - OTHER_FDS : fds / 2,
+		.fds_max = limit > 2 * OTHER_FDS ? limit - OTHER_FDS
+						 : limit / 2,
 		.gone = on_gone,
 		.arg = l };
 	list_init(&r->list);

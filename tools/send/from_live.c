@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/fds.h"
 #include "common/list.h"
 #include "common/thread.h"
 #include "tools/client/retry.h"
@@ -392,6 +393,7 @@ from_live_run(const struct send_options *o, struct send_sink *sink,
 		.viewer.fd = -1 };
 
 	list_init(&f.jobs);
+	(void)fds_raise_limit(); /* each session has three */
 	(void)snprintf(r->path, sizeof(r->path), "%s", o->to);
 	while (!*stop && !is_complete(&f)) {
 		look(&f);
