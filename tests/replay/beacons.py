@@ -29,6 +29,9 @@ class Live(relay.Session):
         self.control.code(relay.STREAMS_SENT)
         self.packet(begin=10, end=20, ctf=5)
         self.put(self.idle, 0, b"x" * 512, begin=11, end=21, ctf=5, instance=1)
+        # A beacon before that does not count.
+        for stream in self.stream, self.idle:
+            self.control.wait_written(stream, 0)
         self.file = daemon.out / self.path / ".beacons"
 
     def read(self, lock):
