@@ -55,7 +55,7 @@ TEST(what_is_written_is_the_text_and_can_be_read)
 }
 
 static const char *const others[] = { "", "tracepulse beacons 1",
-	"tracepulse beacons 2\n", "\n" FIRST, "1 0 0 kernel\n" };
+	"tracepulse beacons 2\n", ("\n" FIRST), "1 0 0 kernel\n" };
 
 TEST_ROWS(another_file_is_malformed, ARRAY_LEN(others))
 {

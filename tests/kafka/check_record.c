@@ -56,7 +56,7 @@ static const struct {
 		      DATA("bytes") } },
 	{ "empty-packet", { .kind = RECORD_PACKET,
 			      .stream = STREAM,
-			      .packet = { INDEX(0, 0) } } },
+			      .packet = { INDEX(0, 0), .size = 0 } } },
 	{ "beacon", { .kind = RECORD_BEACON,
 			.stream = STREAM,
 			.beacon = { 123456789, 2 } } },

@@ -231,7 +231,7 @@ void
 record_encode(struct buf *b, const struct record *r)
 {
 	buf_u8(b, RECORD_VERSION);
-	buf_u8(b, r->kind);
+	buf_u8(b, (uint8_t)r->kind);
 	if (kinds[r->kind].has_stream) {
 		buf_u16(b, (uint16_t)r->stream.n);
 		put_span(b, r->stream);
