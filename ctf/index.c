@@ -50,3 +50,13 @@ index_decode(const uint8_t *in, struct index_record *rec, unsigned minor)
 		words[i] = be64toh(words[i]);
 	memcpy(rec, words, sizeof(words));
 }
+
+bool
+index_is_whole(const struct index_record *rec,
+    const struct index_record *before, uint64_t size)
+{
+	return rec->packet_size > 0 && rec->content_size <= rec->packet_size &&
+	       rec->offset <= size &&
+	       rec->packet_size / 8 <= size - rec->offset &&
+	       (before == NULL || before->offset < rec->offset);
+}

@@ -6,6 +6,7 @@
 #ifndef CTF_INDEX_H
 #define CTF_INDEX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -33,6 +34,19 @@ index_record_len(unsigned minor)
 {
 	return minor == 0 ? 56 : 72;
 }
+
+/* The byte of the data file after its packet. */
+static inline uint64_t
+index_end(const struct index_record *rec)
+{
+	return rec->offset + rec->packet_size / 8;
+}
+
+/* Does REC describe bytes of a data file of SIZE bytes, after those of BEFORE?
+ * NULL: it is the first record. Any part of a record that is torn may be
+ * zeros. */
+bool index_is_whole(const struct index_record *rec,
+    const struct index_record *before, uint64_t size);
 
 void index_header_encode(uint8_t out[INDEX_HEADER_LEN], unsigned minor);
 /* E_MALFORMED: not an index file, or an unknown version. */

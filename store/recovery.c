@@ -43,6 +43,7 @@
 #include "ctf/beacons.h"
 #include "ctf/index.h"
 #include "store/dir.h"
+#include "store/index_file.h"
 #include "store/journal.h"
 #include "store/journal_format.h"
 
@@ -246,41 +247,6 @@ known_length(const struct recovery *rec, const struct journal_slot *slot)
 	return UINT64_MAX;
 }
 
-/* Does the record describe bytes of a data file of SIZE bytes? */
-static bool
-is_good(const struct index_record *rec, uint64_t size)
-{
-	return rec->packet_size > 0 && rec->content_size <= rec->packet_size &&
-	       rec->offset <= size &&
-	       rec->packet_size / 8 <= size - rec->offset;
-}
-
-static bool
-read_record(int fd, uint64_t n, unsigned minor, struct index_record *rec)
-{
-	uint8_t bytes[INDEX_RECORD_MAX];
-	const uint32_t len = index_record_len(minor);
-
-	if (pread(fd, bytes, len, (off_t)(INDEX_HEADER_LEN + n * len)) !=
-	    (ssize_t)len)
-		return false;
-	index_decode(bytes, rec, minor);
-	return true;
-}
-
-/* Does the last of N records describe bytes of a data file of SIZE bytes that
- * follow those of the record before? Any part of a torn record may be zeros. */
-static bool
-is_last_good(int fd, uint64_t n, unsigned minor, uint64_t size,
-    struct index_record *last)
-{
-	struct index_record before;
-
-	return read_record(fd, n - 1, minor, last) && is_good(last, size) &&
-	       (n == 1 || (read_record(fd, n - 2, minor, &before) &&
-			      before.offset < last->offset));
-}
-
 /* Write the header of the index file if it is missing or damaged: readers
  * refuse the file without it. Records after a damaged header cannot be read. */
 static bool
@@ -321,7 +287,8 @@ cut_index(struct recovery *rec, struct found_file *index, uint64_t size,
 	if (!ensure_header(rec, index, &minor))
 		return;
 	n = (index->size - INDEX_HEADER_LEN) / index_record_len(minor);
-	while (n > 0 && !is_last_good(index->fd, n, minor, size, &last) &&
+	while (n > 0 &&
+	       !index_file_is_whole(index->fd, n, minor, size, &last) &&
 	       !rec->copy->is_of_this_boot) {
 		if (is_stopped(rec))
 			return;
@@ -329,7 +296,7 @@ cut_index(struct recovery *rec, struct found_file *index, uint64_t size,
 	}
 	cut(rec, index, INDEX_HEADER_LEN + n * index_record_len(minor));
 	if (n > 0)
-		*end = last.offset + last.packet_size / 8;
+		*end = index_end(&last);
 }
 
 static bool

@@ -10,24 +10,10 @@
 #include "ctf/index.h"
 #include "store/chunk.h"
 #include "store/dir.h"
+#include "store/index_file.h"
 #include "store/journal.h"
 #include "store/store.h"
 #include "store/tracefile_internal.h"
-
-/* Record N of an index file. */
-static bool
-read_record(const struct tracefile *tf, uint64_t n, struct index_record *out)
-{
-	const unsigned minor = tracefile_minor(tf);
-	const size_t len = index_record_len(minor);
-	uint8_t bytes[INDEX_RECORD_MAX];
-
-	if (pread(tf->index.fd, bytes, len,
-		(off_t)(INDEX_HEADER_LEN + n * len)) != (ssize_t)len)
-		return false;
-	index_decode(bytes, out, minor);
-	return true;
-}
 
 uint64_t
 tracefile_records(const struct tracefile *tf, struct index_record *last)
@@ -37,7 +23,10 @@ tracefile_records(const struct tracefile *tf, struct index_record *last)
 			       ? 0
 			       : (tf->index.length - INDEX_HEADER_LEN) / len;
 
-	return n > 0 && read_record(tf, n - 1, last) ? n : 0;
+	return n > 0 && index_file_read(
+			    tf->index.fd, n - 1, tracefile_minor(tf), last)
+		   ? n
+		   : 0;
 }
 
 /* The bytes that F has on the disk. */
@@ -50,12 +39,6 @@ measure(struct tracefile_file *f, uint64_t *size)
 		return E_IO;
 	*size = (uint64_t)sb.st_size;
 	return S_ISREG(sb.st_mode) ? OK : E_EXISTS;
-}
-
-static uint64_t
-end_of(const struct index_record *rec)
-{
-	return rec->offset + rec->packet_size / 8;
 }
 
 /* How much of the files is whole: the records of packets whose bytes are there,
@@ -79,12 +62,13 @@ find_ends(struct tracefile *tf, uint64_t data)
 	if (index_header_decode(header, &minor) != OK ||
 	    minor != tracefile_minor(tf))
 		return E_EXISTS;
-	tf->index.length = INDEX_HEADER_LEN +
-			   (size - INDEX_HEADER_LEN) / len * len;
-	while ((n = tracefile_records(tf, &last)) > 0 && end_of(&last) > data)
-		tf->index.length -= len;
+	n = (size - INDEX_HEADER_LEN) / len;
+	while (
+	    n > 0 && !index_file_is_whole(tf->index.fd, n, minor, data, &last))
+		n--;
+	tf->index.length = INDEX_HEADER_LEN + n * len;
 	if (n > 0)
-		tf->data.length = end_of(&last);
+		tf->data.length = index_end(&last);
 	return OK;
 }
 

@@ -81,6 +81,7 @@ static const struct {
 	{ "a record without all of its packet", -1, 0, 2 },
 	{ "records without packets", -3 * LENGTH, 0, 0 },
 	{ "a packet whose record was cut", 0, -1, 2 },
+	{ "records of zeros, after a power cut", 0, 2 * RECORD, 3 },
 	{ "no records", 0, -3 * RECORD, 0 },
 	{ "a torn header", 0, -3 * RECORD - 4, 0 },
 	{ "an empty index file", 0, -3 * RECORD - INDEX_HEADER_LEN, 0 },

@@ -98,29 +98,40 @@ size_of(int fd)
 	return fstat(fd, &st) == 0 ? st.st_size : -1;
 }
 
+static bool
+read_record(const struct dir_stream *s, uint64_t n, struct index_record *r)
+{
+	uint8_t bytes[INDEX_RECORD_MAX];
+
+	if (pread(s->index, bytes, sizeof(bytes),
+		(off_t)(INDEX_HEADER_LEN + n * sizeof(bytes))) != sizeof(bytes))
+		return false;
+	index_decode(bytes, r, 1);
+	return true;
+}
+
 /* The last record whose packet is whole. False: there is none. */
 static bool
 last_record(struct dir_stream *s, off_t index_size, off_t data_size,
     struct index_record *r)
 {
-	uint8_t bytes[INDEX_RECORD_MAX];
+	struct index_record before;
 	uint64_t n = (uint64_t)(index_size - INDEX_HEADER_LEN) /
 		     INDEX_RECORD_MAX;
 
-	for (; n > 0; n--) {
-		s->index_at = INDEX_HEADER_LEN + n * INDEX_RECORD_MAX;
-		if (pread(s->index, bytes, sizeof(bytes),
-			(off_t)(s->index_at - INDEX_RECORD_MAX)) !=
-		    sizeof(bytes))
-			break;
-		index_decode(bytes, r, 1);
-		s->at = r->offset + r->packet_size / 8;
-		/* After a power cut a record may be zeros. */
-		if (r->packet_size > 0 && s->at <= (uint64_t)data_size)
-			return true;
-	}
 	s->at = 0;
 	s->index_at = INDEX_HEADER_LEN;
+	for (; n > 0; n--) {
+		if (!read_record(s, n - 1, r) ||
+		    (n > 1 && !read_record(s, n - 2, &before)))
+			return false;
+		if (index_is_whole(
+			r, n > 1 ? &before : NULL, (uint64_t)data_size)) {
+			s->at = index_end(r);
+			s->index_at += n * INDEX_RECORD_MAX;
+			return true;
+		}
+	}
 	return false;
 }
 
