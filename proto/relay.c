@@ -66,8 +66,8 @@ counted(struct reader *r, uint32_t len, uint32_t max)
 	return reader_cstr(r, len);
 }
 
-static bool
-uuid_is_nil(const struct relay_uuid *uuid)
+bool
+relay_uuid_is_nil(const struct relay_uuid *uuid)
 {
 	static const struct relay_uuid nil;
 
@@ -96,7 +96,7 @@ session_fields(struct reader *r, unsigned minor,
 	names->host = counted(r, host_len, RELAY_HOSTNAME_MAX);
 	if (base_len > 0)
 		names->base = counted(r, base_len, RELAY_BASE_PATH_MAX);
-	if (uuid_is_nil(&out->uuid) || out->trace_format < 1 ||
+	if (relay_uuid_is_nil(&out->uuid) || out->trace_format < 1 ||
 	    out->trace_format > 2)
 		r->bad = true;
 }

@@ -71,6 +71,7 @@ enum relay_code {
 struct relay_uuid {
 	uint8_t b[16];
 };
+bool relay_uuid_is_nil(const struct relay_uuid *uuid);
 
 struct relay_version {
 	uint32_t major, minor;

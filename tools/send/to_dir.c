@@ -492,8 +492,7 @@ static enum status
 open_dir(struct dir_output *d, const struct to_dir *t,
     const struct send_session *s, char why[SEND_ERROR_MAX])
 {
-	static const struct relay_uuid none;
-	const bool is_new = memcmp(&s->identity, &none, sizeof(none)) == 0;
+	const bool is_new = relay_uuid_is_nil(&s->identity);
 	char *below = session_path(s);
 	struct stat st;
 	int error = EEXIST;

@@ -617,14 +617,6 @@ check_topics(struct kafka_output *k)
 	return OK;
 }
 
-static bool
-is_nil(const struct relay_uuid *u)
-{
-	static const struct relay_uuid nil;
-
-	return memcmp(u, &nil, sizeof(nil)) == 0;
-}
-
 /* What the output is called, in keys and for people. */
 static enum status
 name_session(struct kafka_output *k)
@@ -634,7 +626,7 @@ name_session(struct kafka_output *k)
 	uint64_t begin_s = s->creation_time;
 	struct record_key ids;
 
-	if (is_nil(&id)) {
+	if (relay_uuid_is_nil(&id)) {
 		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
 			return fail(k, E_IO, strerror(errno));
 		begin_s = begin_s != 0 ? begin_s : clock_wall_s();

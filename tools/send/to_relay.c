@@ -177,11 +177,9 @@ static struct client_config
 client_config_of(const struct relay_output *r, const struct send_options *o)
 {
 	const struct send_session *s = &r->config.session;
-	static const struct relay_uuid none;
 	/* The relay names the session's directory by its time. */
 	const bool has_identity = (s->creation_time != 0 || s->name_has_time) &&
-				  memcmp(&s->identity, &none, sizeof(none)) !=
-				      0;
+				  !relay_uuid_is_nil(&s->identity);
 
 	return (struct client_config){
 		.url = o->url,
