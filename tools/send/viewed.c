@@ -45,16 +45,22 @@ viewed_of_sink(struct viewed *v, enum status st)
 }
 
 enum status
-viewed_ask(struct viewed *v, enum live_cmd cmd, uint64_t id, struct reader *r)
+viewed_request(struct viewed *v, const struct live_request *q, struct reader *r)
 {
-	enum status st = live_viewer_ask(&v->viewer,
-	    &(struct live_request){
-		.cmd = cmd, .id = id, .seek = LIVE_SEEK_BEGINNING },
-	    r);
+	enum status st = live_viewer_ask(&v->viewer, q, r);
 
 	if (st != OK && st != E_STOPPED)
 		(void)viewed_fail(v, st, "%s", v->viewer.error);
 	return st;
+}
+
+enum status
+viewed_ask(struct viewed *v, enum live_cmd cmd, uint64_t id, struct reader *r)
+{
+	return viewed_request(v,
+	    &(struct live_request){
+		.cmd = cmd, .id = id, .seek = LIVE_SEEK_BEGINNING },
+	    r);
 }
 
 static struct viewed_trace *

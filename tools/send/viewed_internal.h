@@ -69,6 +69,9 @@ enum status viewed_fail(struct viewed *v, enum status st, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 /* The result ST of the sink. */
 enum status viewed_of_sink(struct viewed *v, enum status st) MUST_CHECK;
+/* Ask the relay; as live_viewer_ask(), and a failure is that of V. */
+enum status viewed_request(struct viewed *v, const struct live_request *q,
+    struct reader *r) MUST_CHECK;
 /* A request with an id. */
 enum status viewed_ask(struct viewed *v, enum live_cmd cmd, uint64_t id,
     struct reader *r) MUST_CHECK;

@@ -11,7 +11,7 @@ get_packet(struct viewed *v, const struct viewed_stream *s,
     const struct live_index *i, uint64_t n, struct reader *r)
 {
 	uint32_t status, length;
-	enum status st = live_viewer_ask(&v->viewer,
+	enum status st = viewed_request(v,
 	    &(struct live_request){ .cmd = LIVE_CMD_get_packet,
 		.id = s->id,
 		.offset = i->offset,
@@ -19,9 +19,7 @@ get_packet(struct viewed *v, const struct viewed_stream *s,
 	    r);
 
 	if (st != OK)
-		return st == E_STOPPED
-			   ? st
-			   : viewed_fail(v, st, "%s", v->viewer.error);
+		return st;
 	status = reader_u32(r);
 	length = reader_u32(r);
 	(void)reader_u32(r); /* flags */
