@@ -50,7 +50,9 @@ struct kafka_partition {
 
 struct source_stream {
 	struct list node;
-	char *name; /* PATH/CHANNEL */
+	char *name;	     /* PATH/CHANNEL */
+	const char *channel; /* in NAME */
+	bool is_metadata;
 	unsigned number;
 	bool is_added, is_closed;
 	/* What the sink needs next: a packet_seq_num, or bytes of metadata. */

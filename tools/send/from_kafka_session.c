@@ -107,6 +107,8 @@ stream(struct source_session *s, struct span name)
 		free(t);
 		return NULL;
 	}
+	t->channel = t->name + (name.n - record_stream_channel(name).n);
+	t->is_metadata = strcmp(t->channel, "metadata") == 0;
 	list_append(&s->streams, &t->node);
 	return t;
 }
@@ -116,7 +118,6 @@ static enum status
 add_stream(
     struct source_session *s, struct span name, struct source_stream **out)
 {
-	const struct span channel = record_stream_channel(name);
 	struct source_stream *t = stream(s, name);
 	char path[RECORD_STREAM_MAX];
 	enum status st;
@@ -129,12 +130,11 @@ add_stream(
 	snprintf(path, sizeof(path), "%.*s", (int)record_stream_path(name).n,
 	    name.p);
 	st = s->out->ops->add_stream(
-	    s->out, path, t->name + (name.n - channel.n), &t->number, &t->next);
+	    s->out, path, t->channel, &t->number, &t->next);
 	t->is_added = st == OK;
 	if (st == OK) {
 		s->has_new_streams = true;
-		s->partition->from->report->streams +=
-		    strcmp(t->name + (name.n - channel.n), "metadata") != 0;
+		s->partition->from->report->streams += !t->is_metadata;
 	}
 	return st;
 }
@@ -219,8 +219,7 @@ lacks_metadata(const struct source_session *s)
 	const struct source_stream *t;
 
 	list_each (t, &s->streams, struct source_stream, node)
-		if (t->is_added && t->next == 0 &&
-		    strcmp(strrchr(t->name, '/'), "/metadata") == 0)
+		if (t->is_added && t->next == 0 && t->is_metadata)
 			return true;
 	return false;
 }
@@ -228,14 +227,12 @@ lacks_metadata(const struct source_session *s)
 static enum status
 show_streams(struct source_session *s)
 {
-	enum status st = OK;
+	enum status st;
 
-	if (lacks_metadata(s))
+	if (!s->has_new_streams || lacks_metadata(s))
 		return OK;
-	if (s->has_new_streams)
-		st = s->out->ops->streams_sent(s->out);
-	if (st == OK)
-		s->has_new_streams = false;
+	st = s->out->ops->streams_sent(s->out);
+	s->has_new_streams = st != OK;
 	return st;
 }
 
