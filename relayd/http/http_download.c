@@ -2,9 +2,11 @@
 /*
  * A finished trace as a tar file. The retention thread reads it, in parts: one
  * is asked for when the one before was sent, so a slow client costs no memory,
- * and deletions and lists have their turn in between.
+ * and deletions and lists have their turn in between. While traces are being
+ * recorded, a download rests after each part: it would take the disk from them.
  */
 #include <ctype.h>
+#include <event2/event.h>
 #include <event2/http.h>
 #include <event2/http_struct.h>
 #include <inttypes.h>
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/parse.h"
 #include "relayd/http/gzip.h"
 #include "relayd/http/http_internal.h"
@@ -28,6 +31,8 @@ struct download {
 	bool packs;		  /* as gzip */
 	bool has_begun;		  /* to answer */
 	bool is_asking, is_gone;
+	uint64_t asked_ns; /* for the last part */
+	struct event *rested;
 };
 
 static void
@@ -35,6 +40,7 @@ destroy(struct download *d)
 {
 	d->face->http->n_downloads--;
 	stored_info_destroy(d->part);
+	event_free(d->rested);
 	free(d);
 }
 
@@ -138,13 +144,39 @@ choose_range(struct download *d, const char *tag)
 	return is_inside ? 206 : 416;
 }
 
+/* Ask for the next part; not before others had the disk for as long as the last
+ * one took, if they need it. */
+static void
+rest(struct download *d)
+{
+	const bool records = d->face->http->view.rates[RATE_received_bytes] > 0;
+	const uint64_t us = (clock_now_ns() - d->asked_ns) / 1000;
+	const struct timeval pause = {
+		.tv_sec = (time_t)(us / 1000000),
+		.tv_usec = (suseconds_t)(us % 1000000),
+	};
+
+	if (!records)
+		ask_part(d);
+	else if (evtimer_add(d->rested, &pause) != 0)
+		fail_with(d, E_NOMEM);
+}
+
+static void
+on_rested(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	ask_part(arg);
+}
+
 static void
 on_sent(void *arg)
 {
 	struct download *d = arg;
 
 	if (d->at < d->end) {
-		ask_part(d);
+		rest(d);
 		return;
 	}
 	server_end_parts(d->face->server, d->r);
@@ -276,6 +308,7 @@ ask_part(struct download *d)
 	q->download = d;
 	d->part = NULL;
 	d->is_asking = true;
+	d->asked_ns = clock_now_ns();
 	ask(q);
 }
 
@@ -286,6 +319,7 @@ download_serve(struct http_face *f, struct evhttp_request *r, const char *path)
 {
 	struct stored_info *part;
 	struct download *d;
+	struct event *rested;
 	uint64_t ino, born;
 	int n = 0;
 
@@ -312,9 +346,12 @@ download_serve(struct http_face *f, struct evhttp_request *r, const char *path)
 	}
 	d = calloc(1, sizeof(*d));
 	part = stored_info_create();
-	if (d == NULL || part == NULL) {
+	rested = evtimer_new(f->http->loop.base, on_rested, d);
+	if (d == NULL || part == NULL || rested == NULL) {
 		free(d);
 		stored_info_destroy(part);
+		if (rested != NULL)
+			event_free(rested);
 		server_answer_text(r, 503, API_NO_MEMORY);
 		return;
 	}
@@ -327,6 +364,7 @@ download_serve(struct http_face *f, struct evhttp_request *r, const char *path)
 		.r = r,
 		.part = part,
 		.packs = path[n] != '\0',
+		.rested = rested,
 	};
 	ask_part(d);
 }
