@@ -10,7 +10,8 @@ import re
 PAGE = "doc/security.md"
 HEAD = "## Limits"
 FOLDERS = ("common", "ctf", "proto", "store", "relayd", "tools/ftrace",
-           "tools/capture", "tools/kafka", "tools/plugin", "tools/send")
+           "tools/capture", "tools/kafka", "tools/plugin", "tools/send",
+           "tools/sink")
 OPTIONS = "relayd/process/options.tbl.h"
 
 LIMIT = re.compile(

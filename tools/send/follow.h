@@ -13,7 +13,7 @@
 #include "common/status.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 /* How often index files are looked at, and directories for new ones. */
 #define FOLLOW_LOOK_MS 50

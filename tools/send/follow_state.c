@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "tools/send/followed.h"
-#include "tools/send/state_file.h"
+#include "tools/sink/state_file.h"
 
 #define FIRST_LINE "tracepulse-send --follow 2"
 #define DIGITS (2 * sizeof(((struct relay_uuid *)0)->b))

@@ -9,7 +9,7 @@
 
 #include "common/compiler.h"
 #include "common/status.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 struct followed;
 

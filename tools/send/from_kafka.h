@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 /*
  * Send what the topic has, and what comes, until *STOP becomes true (a signal

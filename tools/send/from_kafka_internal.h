@@ -19,7 +19,7 @@
 #include "tools/kafka/kafka_config.h"
 #include "tools/kafka/record.h"
 #include "tools/send/report.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 struct from_kafka {
 	const struct send_options *options;

@@ -13,7 +13,7 @@
 #include "common/status.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 /* How often to ask the relay for its sessions. A viewer sees no stream that
  * ended before it came. */

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 /*
  * Complete S, which has hostname and name, by the metadata TEXT of N bytes.

@@ -13,7 +13,7 @@
 #include "tools/send/options.h"
 #include "tools/send/report.h"
 #include "tools/send/sender.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 #include "tools/send/trace.h"
 
 #define EXIT_USAGE 2

@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "tools/client/url.h"
 #include "tools/kafka/kafka_url.h"
-#include "tools/send/badnet.h"
+#include "tools/sink/badnet.h"
 
 struct send_options {
 	bool is_done; /* --help or --version was printed: exit with 0 */

@@ -9,8 +9,8 @@
 
 #include "common/compiler.h"
 #include "tools/client/client.h"
-#include "tools/send/badnet.h"
-#include "tools/send/sink.h"
+#include "tools/sink/badnet.h"
+#include "tools/sink/sink.h"
 #include "tools/send/trace.h"
 
 /* The line that shows how far a session is. */

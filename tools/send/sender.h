@@ -9,7 +9,7 @@
 #include "common/status.h"
 #include "tools/send/options.h"
 #include "tools/send/report.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 #include "tools/send/trace.h"
 
 /* What the options say of a session that NAME is the default name of, which is

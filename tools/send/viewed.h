@@ -15,7 +15,7 @@
 #include "common/publish.h"
 #include "common/status.h"
 #include "tools/client/url.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 /* Kernel, and user space of 64 and 32 bits; and as many of another user's
  * session with the same name, until they are declined. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/send/badnet.h"
+#include "tools/sink/badnet.h"
 
 #include <assert.h>
 #include <stdlib.h>

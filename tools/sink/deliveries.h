@@ -5,8 +5,8 @@
  * delivered; the thread of a session's output opens it and reads. Any thread
  * may call a function whose first parameter is the whole of them.
  */
-#ifndef TOOLS_SEND_DELIVERIES_H
-#define TOOLS_SEND_DELIVERIES_H
+#ifndef TOOLS_SINK_DELIVERIES_H
+#define TOOLS_SINK_DELIVERIES_H
 
 #include <stdint.h>
 

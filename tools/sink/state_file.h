@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A small file with what is stored, for the next run of the program. */
-#ifndef TOOLS_SEND_STATE_FILE_H
-#define TOOLS_SEND_STATE_FILE_H
+#ifndef TOOLS_SINK_STATE_FILE_H
+#define TOOLS_SINK_STATE_FILE_H
 
 #include <stddef.h>
 

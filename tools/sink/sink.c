@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 #include <string.h>
 

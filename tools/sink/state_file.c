@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/send/state_file.h"
+#include "tools/sink/state_file.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * reordered. The same seed and the same datagrams give the same result. Single
  * owner; holds at most DEPTH + 2 datagrams.
  */
-#ifndef TOOLS_SEND_BADNET_H
-#define TOOLS_SEND_BADNET_H
+#ifndef TOOLS_SINK_BADNET_H
+#define TOOLS_SINK_BADNET_H
 
 #include <stdbool.h>
 #include <stddef.h>

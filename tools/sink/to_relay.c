@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/send/options.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 struct to_relay {
 	struct send_sink sink; /* first */

@@ -10,7 +10,7 @@
 #include "common/thread.h"
 #include "tools/kafka/record.h"
 #include "tools/send/options.h"
-#include "tools/send/to_kafka_internal.h"
+#include "tools/sink/to_kafka_internal.h"
 
 #define STATE_FILE_NS NS_PER_S
 /* Records of interrupted sessions have this time to leave at the end; the next

@@ -21,8 +21,8 @@
  * continue. Other failures are final for this output: every later call returns
  * them, and error() describes them.
  */
-#ifndef TOOLS_SEND_SINK_H
-#define TOOLS_SEND_SINK_H
+#ifndef TOOLS_SINK_SINK_H
+#define TOOLS_SINK_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@
 #include "proto/relay.h"
 #include "tools/client/client.h"
 #include "tools/client/packet.h"
-#include "tools/send/badnet.h"
+#include "tools/sink/badnet.h"
 
 struct send_options;
 

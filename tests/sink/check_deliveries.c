@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/send/deliveries.h"
+#include "tools/sink/deliveries.h"
 
 #include <stdio.h>
 #include <stdlib.h>

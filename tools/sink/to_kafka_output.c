@@ -12,7 +12,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "tools/kafka/record.h"
-#include "tools/send/to_kafka_internal.h"
+#include "tools/sink/to_kafka_internal.h"
 
 /* Between two looks at what a thread waits for. */
 #define WAIT_MS 2

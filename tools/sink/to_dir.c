@@ -24,7 +24,7 @@
 #include "ctf/index.h"
 #include "tools/client/trace_dir.h"
 #include "tools/send/options.h"
-#include "tools/send/sink.h"
+#include "tools/sink/sink.h"
 
 #define STAMP_MAX 32
 

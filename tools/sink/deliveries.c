@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/send/deliveries.h"
+#include "tools/sink/deliveries.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/parse.h"
-#include "tools/send/state_file.h"
+#include "tools/sink/state_file.h"
 
 #define FIRST_LINE "tracepulse-send kafka 1"
 /* Between the parts of a line; names have no control characters. */

@@ -5,8 +5,8 @@
  * state file. The thread of an output encodes records and waits while the
  * producer's queue is full.
  */
-#ifndef TOOLS_SEND_TO_KAFKA_INTERNAL_H
-#define TOOLS_SEND_TO_KAFKA_INTERNAL_H
+#ifndef TOOLS_SINK_TO_KAFKA_INTERNAL_H
+#define TOOLS_SINK_TO_KAFKA_INTERNAL_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,8 +14,8 @@
 
 #include "common/publish.h"
 #include "tools/kafka/kafka_config.h"
-#include "tools/send/deliveries.h"
-#include "tools/send/sink.h"
+#include "tools/sink/deliveries.h"
+#include "tools/sink/sink.h"
 
 /* Between two looks at the stop flag. */
 #define KAFKA_POLL_MS 100
