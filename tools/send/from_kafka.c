@@ -452,7 +452,7 @@ subscribe(struct from_kafka *f, char why[KAFKA_WHY_MAX])
 	rd_kafka_resp_err_t e;
 	rd_kafka_conf_t *c;
 	enum status st = kafka_config_create(
-	    &c, &o->kafka_from, o->kafka_config, &f->errors, why);
+	    &c, &o->kafka_from, o->sink.kafka_config, &f->errors, why);
 
 	if (st != OK)
 		return st;

@@ -140,7 +140,7 @@ source_table_read(struct kafka_partition *p)
 	char why[KAFKA_WHY_MAX];
 	rd_kafka_conf_t *c;
 	enum status st = kafka_config_create(&c, &f->options->kafka_from,
-	    f->options->kafka_config, &f->errors, why);
+	    f->options->sink.kafka_config, &f->errors, why);
 
 	if (st != OK)
 		return fail(&t, why);

@@ -394,7 +394,7 @@ from_live_run(const struct send_options *o, struct send_sink *sink,
 
 	list_init(&f.jobs);
 	(void)fds_raise_limit(); /* each session has three */
-	(void)snprintf(r->path, sizeof(r->path), "%s", o->to);
+	(void)snprintf(r->path, sizeof(r->path), "%s", o->sink.to);
 	while (!*stop && !is_complete(&f)) {
 		look(&f);
 		serve(&f);

@@ -119,10 +119,10 @@ main(int argc, char **argv)
 		return 0;
 	r.is_quiet = o.quiet;
 	r.is_json = o.json;
-	r.progress.host = o.url.host;
+	r.progress.host = o.sink.url.host;
 	r.progress.sessions = o.loop;
 	catch_signals();
-	st = send_sink_open(&sink, &o, why);
+	st = send_sink_open(&sink, &o.sink, why);
 	if (st != OK) {
 		report_error(&r, "%s", why);
 		return 1;
@@ -145,7 +145,7 @@ main(int argc, char **argv)
 	sink->ops->destroy(sink);
 	if (st == E_STOPPED)
 		r.signal = (int)stop;
-	report_summary(&r, is_read ? &t : NULL, o.to);
+	report_summary(&r, is_read ? &t : NULL, o.sink.to);
 	traces_free(&t);
 	if (st == E_STOPPED) /* as a shell reports a signal */
 		return 128 + (int)stop;

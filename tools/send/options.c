@@ -100,31 +100,6 @@ check_no_relay(uint64_t given)
 	return check_none(given, of_relays, ARRAY_LEN(of_relays), "a relay");
 }
 
-static enum status
-check_to_kafka(struct send_options *o, uint64_t given)
-{
-	if (check_no_relay(given) != OK)
-		return E_REFUSED;
-	return check_kafka_url(&o->kafka, o->to);
-}
-
-/* Sessions are written to a directory. Directories are copied by others. */
-static enum status
-check_to_dir(const struct send_options *o, uint64_t given)
-{
-	const char *const from = o->directories[0];
-
-	if (strstr(o->to, "://") != NULL)
-		return option_refuse(&table,
-		    "%s: net://, net4://, net6:// or kafka:// is required",
-		    o->to);
-	if (!url_is(from) && !kafka_url_is(from))
-		return option_refuse(&table,
-		    "%s: traces in directories go to net:// or kafka://",
-		    o->to);
-	return check_no_relay(given);
-}
-
 /* A source that is not directories. */
 static enum status
 check_no_traces(const struct send_options *o, uint64_t given)
@@ -198,30 +173,36 @@ check_source(struct send_options *o, uint64_t given)
 }
 
 static enum status
-check_sink(struct send_options *o, uint64_t given)
+check_sink(struct send_options *o, const char *to, uint64_t given)
 {
+	const char *const from = o->directories[0];
 	const char *why;
 
-	if (kafka_url_is(o->to))
-		return check_to_kafka(o, given);
-	if (o->group == NULL && o->kafka_config != NULL)
+	if (send_sink_address(&o->sink, to, &why) != OK)
+		return option_refuse(&table, "%s: %s", to, why);
+	if (o->group == NULL && !kafka_url_is(to) &&
+	    o->sink.kafka_config != NULL)
 		return option_refuse(
 		    &table, "--kafka-config requires a kafka:// URL");
-	if (!url_is(o->to))
-		return check_to_dir(o, given);
-	if (url_parse(&o->url, o->to, &why) != OK)
-		return option_refuse(&table, "%s: %s", o->to, why);
-	return OK;
+	if (url_is(to))
+		return OK;
+	/* Directories are copied by others. */
+	if (!kafka_url_is(to) && !url_is(from) && !kafka_url_is(from))
+		return option_refuse(&table,
+		    "%s: traces in directories go to net:// or kafka://", to);
+	return check_no_relay(given);
 }
 
 /* A relay knows what it has; a topic does not. A finished trace begins anew. */
 static enum status
-check_state(const struct send_options *o)
+check_state(struct send_options *o)
 {
 	const bool is_continued = o->from_text != NULL || o->group != NULL;
 
-	if (o->state == NULL || o->follow ||
-	    (is_continued && kafka_url_is(o->to)))
+	if (o->state == NULL || o->follow) /* which keeps it itself */
+		return OK;
+	o->sink.kafka_state = o->state;
+	if (is_continued && kafka_url_is(o->sink.to))
 		return OK;
 	return option_refuse(&table, "--state requires --follow, or a topic "
 				     "that live sessions go to");
@@ -246,8 +227,8 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 	o->live |= o->follow;
 	if (o->live && o->live_timer_us == 0)
 		o->live_timer_us = LIVE_TIMER_US;
-	o->udp |= o->resend;
-	if (!o->udp && badnet_is_bad(&o->badnet) &&
+	o->sink.udp |= o->sink.resend;
+	if (!o->sink.udp && badnet_is_bad(&o->sink.badnet) &&
 	    option_need(&table, given, bad_network, ARRAY_LEN(bad_network),
 		OPT_UDP) != OK)
 		return E_REFUSED;
@@ -259,8 +240,8 @@ check(struct send_options *o, uint64_t given, int n, char **operands)
 		    &table, "a SOURCE and a SINK are required; see --help");
 	o->directories = operands;
 	o->n_directories = (unsigned)n - 1;
-	o->to = operands[n - 1];
-	if (check_source(o, given) != OK || check_sink(o, given) != OK)
+	if (check_source(o, given) != OK ||
+	    check_sink(o, operands[n - 1], given) != OK)
 		return E_REFUSED;
 	return check_state(o);
 }
@@ -271,7 +252,8 @@ send_options_parse(struct send_options *o, int argc, char **argv)
 	struct option_words words;
 	enum status st;
 
-	*o = (struct send_options){ .loop = 1, .badnet = { .seed = 1 } };
+	*o = (struct send_options){ .loop = 1,
+		.sink = { .program = table.program, .badnet = { .seed = 1 } } };
 	st = option_parse(&table, o, argc, argv, &words);
 	o->is_done = words.is_done;
 	if (st != OK || o->is_done)

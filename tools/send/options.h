@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "tools/client/url.h"
 #include "tools/kafka/kafka_url.h"
-#include "tools/sink/badnet.h"
+#include "tools/sink/sink.h"
 
 struct send_options {
 	bool is_done; /* --help or --version was printed: exit with 0 */
@@ -22,12 +22,9 @@ struct send_options {
 	struct url from;
 	bool all;
 	const char *from_host, *from_session;
-	const char *to;			/* the address of the sink */
-	struct url url;			/* TO, if the sink is a relay */
-	struct kafka_url kafka;		/* TO, if the sink is a topic */
+	struct send_sink_config sink;
 	struct kafka_url kafka_from;	/* the source, if GROUP is not NULL */
 	const char *group;		/* NULL: the source is no topic */
-	const char *kafka_config;	/* a file; NULL: none */
 	const char *session, *hostname; /* NULL: default */
 	bool live;
 	uint32_t live_timer_us; /* 0: not live */
@@ -36,12 +33,6 @@ struct send_options {
 	const char *state; /* NULL: none */
 	double linger_s;
 	uint64_t loop; /* 0: forever */
-	uint64_t rate; /* bytes/s; 0: no limit */
-	bool udp, resend;
-	uint32_t fragment;	 /* bytes; 0: default */
-	uint64_t gap_timeout_us; /* 0: the relay's default */
-	struct badnet_config badnet;
-	unsigned outstanding; /* 0: default */
 };
 
 /* Fills *O; strings point into ARGV. Not OK: a message is on stderr; exit

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "tools/send/options.h"
-
 /* The sinks, by how their addresses begin. */
 static const struct {
 	const char *prefix;
@@ -22,13 +20,30 @@ static const struct {
 };
 
 enum status
-send_sink_open(struct send_sink **out, const struct send_options *options,
+send_sink_address(
+    struct send_sink_config *config, const char *to, const char **why)
+{
+	config->to = to;
+	if (url_is(to))
+		return url_parse(&config->url, to, why);
+#ifdef HAVE_KAFKA
+	if (kafka_url_is(to))
+		return kafka_url_parse(&config->kafka, to, why);
+#endif
+	*why = kafka_url_is(to)
+		   ? "this program was built without librdkafka"
+		   : "net://, net4://, net6:// or kafka:// is required";
+	return strstr(to, "://") == NULL ? OK : E_REFUSED;
+}
+
+enum status
+send_sink_open(struct send_sink **out, const struct send_sink_config *config,
     char why[SEND_ERROR_MAX])
 {
 	size_t i = 0;
 
 	while (
-	    strncmp(options->to, sinks[i].prefix, strlen(sinks[i].prefix)) != 0)
+	    strncmp(config->to, sinks[i].prefix, strlen(sinks[i].prefix)) != 0)
 		i++;
-	return sinks[i].create(out, options, why);
+	return sinks[i].create(out, config, why);
 }

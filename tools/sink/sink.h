@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where tracepulse-send writes sessions. A sink is one for the whole process;
+ * Where programs write sessions. A sink is one for the whole process;
  * it opens outputs, on any thread. An output is one session, used by one
  * thread at a time.
  *
@@ -33,9 +33,9 @@
 #include "proto/relay.h"
 #include "tools/client/client.h"
 #include "tools/client/packet.h"
+#include "tools/client/url.h"
+#include "tools/kafka/kafka_url.h"
 #include "tools/sink/badnet.h"
-
-struct send_options;
 
 /* A session as its source knows it. Strings are borrowed until the output is
  * destroyed. */
@@ -143,18 +143,43 @@ struct send_sink_ops {
 	void (*destroy)(struct send_sink *sink);
 };
 
+/* Where a sink writes. Zeros are the defaults, except as noted. */
+struct send_sink_config {
+	const char *program;	/* named in messages; required */
+	const char *to;		/* set by send_sink_address() */
+	struct url url;		/* TO, if the sink is a relay */
+	struct kafka_url kafka; /* TO, if it is a topic */
+
+	/* A relay: struct client_config has them. */
+	unsigned outstanding;
+	uint64_t rate;
+	bool udp, resend;
+	uint32_t fragment;
+	uint64_t gap_timeout_us;
+	struct badnet_config badnet;
+
+	/* A topic: a file with settings of librdkafka, and one that keeps what
+	 * has arrived; NULL: none. */
+	const char *kafka_config, *kafka_state;
+};
+
+/* Set the address: net://HOST, kafka://BROKER/TOPIC, or a directory. TO is
+ * borrowed. E_MALFORMED, E_REFUSED: *WHY is a constant string. */
+enum status send_sink_address(struct send_sink_config *config, const char *to,
+    const char **why) MUST_CHECK;
+
 /*
  * The sinks. A new one is a file with these operations and a function that
- * makes it, and a row of the table in sink.c. OPTIONS are borrowed. Not OK:
- * WHY is one line.
+ * makes it, and a row of the table in sink.c. CONFIG is borrowed until the sink
+ * is destroyed. Not OK: WHY is one line.
  */
 typedef enum status send_sink_create(struct send_sink **out,
-    const struct send_options *options, char why[SEND_ERROR_MAX]) MUST_CHECK;
+    const struct send_sink_config *config, char why[SEND_ERROR_MAX]) MUST_CHECK;
 send_sink_create to_relay_create;
 send_sink_create to_dir_create;
 send_sink_create to_kafka_create; /* if HAVE_KAFKA */
 
-/* The sink of options->to. */
+/* The sink of config->to. */
 send_sink_create send_sink_open;
 
 #endif

@@ -23,7 +23,6 @@
 #include "common/relpath.h"
 #include "ctf/index.h"
 #include "tools/client/trace_dir.h"
-#include "tools/send/options.h"
 #include "tools/sink/sink.h"
 
 #define STAMP_MAX 32
@@ -560,7 +559,7 @@ static const struct send_sink_ops sink_ops = {
 };
 
 enum status
-to_dir_create(struct send_sink **out, const struct send_options *options,
+to_dir_create(struct send_sink **out, const struct send_sink_config *config,
     char why[SEND_ERROR_MAX])
 {
 	struct to_dir *t = calloc(1, sizeof(*t));
@@ -570,7 +569,7 @@ to_dir_create(struct send_sink **out, const struct send_options *options,
 		return E_NOMEM;
 	}
 	*t = (struct to_dir){
-		.sink.ops = &sink_ops, .path = options->to, .root = -1
+		.sink.ops = &sink_ops, .path = config->to, .root = -1
 	};
 	if (mkdir(t->path, 0777) == 0 || errno == EEXIST)
 		t->root = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

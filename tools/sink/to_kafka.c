@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "common/thread.h"
 #include "tools/kafka/record.h"
-#include "tools/send/options.h"
 #include "tools/sink/to_kafka_internal.h"
 
 #define STATE_FILE_NS NS_PER_S
@@ -39,8 +38,8 @@ write_state(struct to_kafka *to)
 {
 	if (to->state_path != NULL &&
 	    deliveries_write(&to->deliveries, to->state_path) != OK)
-		fprintf(stderr, "tracepulse-send: %s: %s\n", to->state_path,
-		    strerror(errno));
+		fprintf(stderr, "%s: %s: %s\n", to->errors.program,
+		    to->state_path, strerror(errno));
 }
 
 static void *
@@ -175,7 +174,7 @@ read_state(struct to_kafka *to, char why[SEND_ERROR_MAX])
 }
 
 enum status
-to_kafka_create(struct send_sink **out, const struct send_options *options,
+to_kafka_create(struct send_sink **out, const struct send_sink_config *config,
     char why[SEND_ERROR_MAX])
 {
 	struct to_kafka *to = calloc(1, sizeof(*to));
@@ -186,14 +185,13 @@ to_kafka_create(struct send_sink **out, const struct send_options *options,
 	if (to == NULL)
 		return st;
 	to->sink.ops = &sink_ops;
-	to->url = options->kafka;
-	/* --follow keeps its own. */
-	to->state_path = options->follow ? NULL : options->state;
-	to->errors.program = "tracepulse-send";
+	to->url = config->kafka;
+	to->state_path = config->kafka_state;
+	to->errors.program = config->program;
 	deliveries_init(&to->deliveries);
 	st = read_state(to, why);
 	if (st == OK)
-		st = create_producer(to, options->kafka_config, why);
+		st = create_producer(to, config->kafka_config, why);
 	if (st == OK) {
 		error = thread_start(&to->poller, poll_producer, to);
 		to->has_poller = error == 0;

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/send/options.h"
 #include "tools/sink/sink.h"
 
 struct to_relay {
 	struct send_sink sink; /* first */
-	const struct send_options *options;
+	const struct send_sink_config *config;
 };
 
 struct relay_output {
@@ -174,7 +173,8 @@ static const struct send_output_ops output_ops = {
 };
 
 static struct client_config
-client_config_of(const struct relay_output *r, const struct send_options *o)
+client_config_of(
+    const struct relay_output *r, const struct send_sink_config *sink)
 {
 	const struct send_session *s = &r->config.session;
 	/* The relay names the session's directory by its time. */
@@ -182,21 +182,21 @@ client_config_of(const struct relay_output *r, const struct send_options *o)
 				  !relay_uuid_is_nil(&s->identity);
 
 	return (struct client_config){
-		.url = o->url,
+		.url = sink->url,
 		.waits = true,
 		.session_name = s->name,
 		.hostname = s->hostname,
 		.name_has_time = s->name_has_time,
 		.live_timer_us = s->live_timer_us,
-		.outstanding = o->outstanding,
-		.rate = o->rate,
-		.identity = has_identity && !o->udp ? &r->identity : NULL,
-		.udp = o->udp,
-		.resend = o->resend,
-		.fragment_size = o->fragment,
-		.gap_timeout_us = o->gap_timeout_us,
+		.outstanding = sink->outstanding,
+		.rate = sink->rate,
+		.identity = has_identity && !sink->udp ? &r->identity : NULL,
+		.udp = sink->udp,
+		.resend = sink->resend,
+		.fragment_size = sink->fragment,
+		.gap_timeout_us = sink->gap_timeout_us,
 		.watch = &r->watch,
-		.channel = badnet_is_bad(&o->badnet) ? &r->channel : NULL,
+		.channel = badnet_is_bad(&sink->badnet) ? &r->channel : NULL,
 	};
 }
 
@@ -204,7 +204,7 @@ static enum status
 open_output(struct send_sink *sink, const struct send_output_config *config,
     struct send_output **out, char why[SEND_ERROR_MAX])
 {
-	const struct send_options *o = ((struct to_relay *)sink)->options;
+	const struct send_sink_config *s = ((struct to_relay *)sink)->config;
 	struct relay_output *r = calloc(1, sizeof(*r));
 	struct client_config c;
 	enum status st = E_NOMEM;
@@ -215,7 +215,7 @@ open_output(struct send_sink *sink, const struct send_output_config *config,
 		r->config = *config;
 		r->watch = (struct client_watch){ .goes_on = config->goes_on,
 			.arg = config->arg };
-		badnet_init(&r->badnet, &o->badnet);
+		badnet_init(&r->badnet, &s->badnet);
 		r->channel = badnet_channel(&r->badnet);
 		r->identity = (struct client_identity){
 			.uuid = config->session.identity,
@@ -223,7 +223,7 @@ open_output(struct send_sink *sink, const struct send_output_config *config,
 		};
 		memcpy(&r->identity.key, &config->session.identity,
 		    sizeof(r->identity.key));
-		c = client_config_of(r, o);
+		c = client_config_of(r, s);
 		st = client_create(&r->client, &c);
 	}
 	if (st != OK) {
@@ -257,7 +257,7 @@ static const struct send_sink_ops sink_ops = {
 };
 
 enum status
-to_relay_create(struct send_sink **out, const struct send_options *options,
+to_relay_create(struct send_sink **out, const struct send_sink_config *config,
     char why[SEND_ERROR_MAX])
 {
 	struct to_relay *t = calloc(1, sizeof(*t));
@@ -266,7 +266,7 @@ to_relay_create(struct send_sink **out, const struct send_options *options,
 		(void)snprintf(why, SEND_ERROR_MAX, "%s", status_text(E_NOMEM));
 		return E_NOMEM;
 	}
-	*t = (struct to_relay){ .sink.ops = &sink_ops, .options = options };
+	*t = (struct to_relay){ .sink.ops = &sink_ops, .config = config };
 	*out = &t->sink;
 	return OK;
 }
