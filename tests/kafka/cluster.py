@@ -143,14 +143,28 @@ class Cluster:
                   partitions, "--replication-factor",
                   min(3, len(self.ports)), *options)
 
-    def alive(self):
-        """How many brokers the cluster says it has."""
+    def described(self, pattern, *options):
+        """The first number that PATTERN finds in what the cluster says of
+        itself; None: it says nothing of the kind."""
         done = subprocess.run(
-            ["kcat", "-L", "-b", self.bootstrap, "-m", "2"],
+            ["kcat", "-L", "-b", self.bootstrap, "-m", "2", *options],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             check=False)
-        found = re.search(r"^ (\d+) brokers:", done.stdout, re.M)
-        return int(found[1]) if found else 0
+        found = re.search(pattern, done.stdout, re.M)
+        return int(found[1]) if found else None
+
+    def alive(self):
+        """How many brokers the cluster says it has."""
+        return self.described(r"^ (\d+) brokers:") or 0
+
+    def leader(self, topic, partition):
+        """The number of the broker that leads it."""
+        pattern = rf"^    partition {partition}, leader (\d+),"
+        until = time.monotonic() + READY_S
+        while (found := self.described(pattern, "-t", topic)) is None:
+            if time.monotonic() > until:
+                raise RuntimeError(f"{topic} {partition} has no leader")
+        return found
 
     def wait(self, count=None):
         """Until COUNT brokers, or all, are in the cluster."""

@@ -26,15 +26,17 @@ PERIOD_US = 100_000
 CREATED = 1_800_000_000
 METADATA = """/* CTF 1.8 */
 typealias integer { size = 64; align = 8; } := u64;
+clock { name = c; freq = 1000000000; offset = 0; };
+typealias integer { size = 64; align = 8; map = clock.c.value; } := stamp;
 trace { major = 1; minor = 8; byte_order = le;
   uuid = "4f2a0c5e-6a5c-4d0e-9d3e-%012d";
   packet.header := struct { integer { size = 32; align = 8; } magic;
     integer { size = 32; align = 8; } stream_id; u64 stream_instance_id; }; };
 env { %s };
-clock { name = c; freq = 1000000000; offset = 0; };
-stream { id = 0; packet.context := struct { u64 timestamp_begin;
-  u64 timestamp_end; u64 packet_seq_num; }; };
-event { id = 0; name = first; stream_id = 0; };
+stream { id = 0; packet.context := struct { stamp timestamp_begin;
+  stamp timestamp_end; u64 packet_seq_num; u64 content_size;
+  u64 packet_size; }; event.header := struct { stamp timestamp; }; };
+event { id = 0; name = first; stream_id = 0; fields := struct { u64 n; }; };
 """
 DATED = 'trace_creation_datetime = "20270115T080000+0000";'
 MORE = "event { id = 1; name = second; stream_id = 0; };\n"
@@ -68,8 +70,9 @@ class Edge(relay.Peer):
     def packet(self, number=0, size=512, seq=None):
         net = self.next[number]
         seq = net if seq is None else seq
-        head = struct.pack("<IIQQQQ", 0xC1FC1FC1, 0, number, self.time,
-                           self.time + 50, seq)
+        head = struct.pack("<II8Q", 0xC1FC1FC1, 0, number, self.time,
+                           self.time + 50, seq, 8 * 72, 8 * size,
+                           self.time + 10, net)
         body = struct.pack("<Q", net) * size
         self.put(self.streams[number], net, (head + body)[:size],
                  begin=self.time, end=self.time + 50, instance=number,

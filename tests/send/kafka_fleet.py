@@ -14,6 +14,7 @@ SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
 sys.path.insert(0, str(SOURCE / "tests/replay"))
 sys.path.insert(0, str(SOURCE / "tests/send"))
 import chain
+import ctf
 import relay
 import viewer
 from chain import DATED, MORE, Edge
@@ -104,26 +105,32 @@ def beacons():
 
 
 def survive(cluster, first, second, kills, others=()):
-    """Kill the sender or the member at random points under load, or call one of
-    the OTHERS: every packet is there once, in one session."""
+    """Kill the sender, the member or the relay that stores at random points
+    under load, or call one of the OTHERS: every packet is there once, in one
+    session, and babeltrace2 prints the same events."""
     seed = int(os.environ.get("SEED", time.time_ns() % 10**6))
     print("SEED =", seed, flush=True)
     chance = random.Random(seed)
+    second.command += chain._ports(second)
     edges = edges_of(first)
     p, q = sending(first, cluster), storing(cluster, second)
     try:
-        for _ in range(kills):
+        for n in range(kills):
             until = time.monotonic() + chance.uniform(0.5, 5)
             while time.monotonic() < until:
                 chance.choice(edges).packet()
                 time.sleep(0.002)
-            what = chance.choice(["sender", "member", *others])
+            what = chance.choice(["sender", "member", "relay", *others])
+            print(n, getattr(what, "__name__", what), flush=True)
             if what == "sender":
                 p.kill()
                 p = sending(first, cluster)
             elif what == "member":
                 q.kill()
                 q = storing(cluster, second)
+            elif what == "relay":
+                second.kill()
+                second.start_again()
             else:
                 what(chance)
         for e in edges:
@@ -134,6 +141,8 @@ def survive(cluster, first, second, kills, others=()):
         wait_until("the end", lambda: not viewer.greeted(second).list(), 30)
         for e in edges:
             check(is_same(first, second, e)(), e.path)
+            equal(*(ctf.read(r.out / e.path) for r in (second, first)),
+                  f"events of {e.path}")
         equal(len(list(second.out.glob("h*/*"))), SESSIONS, "sessions")
         p.stop()
         q.stop()

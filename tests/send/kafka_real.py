@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """As kafka_fleet.py, with three brokers of a real Kafka, which are killed, too.
 Skipped without Java, or without the jars that "tests/kafka/install build/kafka"
-gets."""
+gets. kafka_real.py --long kills 100 times."""
 import os
 import pathlib
 import sys
@@ -16,7 +16,9 @@ import relay
 from kafka_fleet import survive
 
 JARS = os.environ.get("KAFKA_JARS", SOURCE / "build/kafka/jars")
-KILLS = int(os.environ.get("KILLS", "5"))
+IS_LONG = "--long" in sys.argv
+KILLS = int(os.environ.get("KILLS", 100 if IS_LONG else 5))
+PARTITIONS = 4
 
 
 class Real:
@@ -24,21 +26,26 @@ class Real:
 
     def __init__(self, brokers):
         self.brokers = brokers
-        brokers.topic("t", 4, min_insync_replicas=2)
-        brokers.topic("t-sessions", 4, cleanup_policy="compact")
+        brokers.topic("t", PARTITIONS, min_insync_replicas=2)
+        brokers.topic("t-sessions", PARTITIONS, cleanup_policy="compact")
 
     def url(self):
         return f"kafka://{self.brokers.bootstrap}/t"
 
-    def kill_a_broker(self, chance):
+    def leader(self, chance):
+        """Of some partition."""
+        n = chance.randrange(PARTITIONS)
+        return self.brokers.brokers[self.brokers.leader("t", n)]
+
+    def kill_a_leader(self, chance):
         """One at a time, as a topic with three copies can bear."""
-        broker = chance.choice(self.brokers.brokers)
+        broker = self.leader(chance)
         broker.kill()
         broker.start()
         self.brokers.wait()
 
-    def pause_a_broker(self, chance):
-        broker = chance.choice(self.brokers.brokers)
+    def pause_a_leader(self, chance):
+        broker = self.leader(chance)
         broker.pause()
         relay.time.sleep(chance.uniform(1, 6))
         broker.go_on()
@@ -46,12 +53,12 @@ class Real:
 
 
 def anything_is_killed():
-    """Senders, members and leaders of partitions."""
+    """Senders, members, the relay that stores, and leaders of partitions."""
     with cluster.Cluster(JARS) as brokers, relay.Daemon() as first, \
             relay.Daemon() as second:
         real = Real(brokers)
         survive(real, first, second, KILLS,
-                (real.kill_a_broker, real.pause_a_broker))
+                (real.kill_a_leader, real.pause_a_leader))
 
 
 if __name__ == "__main__":
@@ -59,4 +66,5 @@ if __name__ == "__main__":
     if WHY is not None:
         print("SKIP:", WHY)
         sys.exit(77)
-    sys.exit(relay.run((anything_is_killed,), sys.argv[1:]))
+    sys.exit(relay.run((anything_is_killed,),
+                       [n for n in sys.argv[1:] if n != "--long"]))
