@@ -22,7 +22,7 @@ from relay import check, equal, wait_until
 CLUSTER = os.path.abspath("tests/kafka/mock_cluster")
 PARTITIONS = 4
 PRODUCE = 0                 # kinds of requests, and errors, of Kafka's protocol
-NOT_ENOUGH_REPLICAS, NOT_LEADER, TIMED_OUT = 19, 6, 7
+NOT_ENOUGH_REPLICAS, NOT_LEADER, TIMED_OUT, OUT_OF_ORDER = 19, 6, 7, 45
 
 
 class Cluster:

@@ -18,7 +18,7 @@ import ctf
 import relay
 import viewer
 from chain import DATED, MORE, Edge
-from kafka import Cluster, Sender, storing
+from kafka import OUT_OF_ORDER, PRODUCE, Cluster, Sender, storing
 from relay import check, equal, wait_until
 
 SESSIONS = 6
@@ -208,6 +208,28 @@ def brokers_are_away():
             check(who.complaint.count("down") <= 1, who.complaint)
 
 
+def producer_is_fenced():
+    """An error that ends an idempotent producer: another one goes on where the
+    records are known to be."""
+    with fleet() as (cluster, first, second):
+        edges = edges_of(first)
+        with sending(first, cluster) as p, storing(cluster, second) as q:
+            for e in edges:
+                wait_until(e.path, is_same(first, second, e), 30)
+            cluster.order("fail", PRODUCE, 1, OUT_OF_ORDER)
+            for _ in range(50):
+                for e in edges:
+                    e.packet()
+            for e in edges:
+                wait_until(e.path, is_same(first, second, e), 60)
+                e.end()
+            wait_until("the end", lambda: not viewer.greeted(second).list(),
+                       30)
+            p.stop()
+            q.stop()
+        check("Fatal error" in p.complaint, p.complaint)
+
+
 def is_archived():
     """Into a directory, by members that are killed."""
     with fleet() as (cluster, first, second):
@@ -242,7 +264,7 @@ def tree(top):
 
 
 CASES = (goes_through, beacons, any_is_killed, second_is_away,
-         brokers_are_away, is_archived)
+         brokers_are_away, producer_is_fenced, is_archived)
 
 if __name__ == "__main__":
     sys.exit(relay.run(CASES, sys.argv[1:], at_once=2))

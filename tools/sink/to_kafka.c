@@ -42,57 +42,6 @@ write_state(struct to_kafka *to)
 		    to->state_path, strerror(errno));
 }
 
-static void *
-poll_producer(void *arg)
-{
-	struct to_kafka *to = arg;
-	uint64_t due = 0;
-
-	while (published(&to->is_ending) == 0) {
-		(void)rd_kafka_poll(to->producer, KAFKA_POLL_MS);
-		if (clock_now_ns() < due)
-			continue;
-		write_state(to);
-		due = clock_now_ns() + STATE_FILE_NS;
-	}
-	return NULL;
-}
-
-static void
-end_producer(struct to_kafka *to)
-{
-	publish(&to->is_ending, 1);
-	if (to->has_poller) {
-		pthread_join(to->poller, NULL);
-		(void)rd_kafka_flush(to->producer, LAST_MS);
-		(void)rd_kafka_purge(to->producer,
-		    RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-		(void)rd_kafka_flush(to->producer, LAST_MS);
-		write_state(to);
-	}
-	if (to->topic != NULL)
-		rd_kafka_topic_destroy(to->topic);
-	if (to->sessions != NULL)
-		rd_kafka_topic_destroy(to->sessions);
-	if (to->producer != NULL)
-		rd_kafka_destroy(to->producer);
-}
-
-static void
-destroy_sink(struct send_sink *sink)
-{
-	struct to_kafka *to = (struct to_kafka *)sink;
-
-	end_producer(to);
-	deliveries_free(&to->deliveries);
-	free(to);
-}
-
-static const struct send_sink_ops sink_ops = {
-	.open = to_kafka_open,
-	.destroy = destroy_sink,
-};
-
 /* All records about a session go to the partition of its key. */
 static int32_t
 partition_of(const rd_kafka_topic_t *topic, const void *key, size_t n,
@@ -119,8 +68,9 @@ open_topic(struct to_kafka *to, const char *name)
 }
 
 static enum status
-create_producer(struct to_kafka *to, const char *file, char why[SEND_ERROR_MAX])
+create_producer(struct to_kafka *to, char why[SEND_ERROR_MAX])
 {
+	const char *file = to->config_file;
 	char largest[24];
 	size_t size = sizeof(largest);
 	rd_kafka_conf_t *c;
@@ -158,6 +108,100 @@ create_producer(struct to_kafka *to, const char *file, char why[SEND_ERROR_MAX])
 	return OK;
 }
 
+/* Drop what the producer still has, with a report for each record. */
+static void
+purge(struct to_kafka *to)
+{
+	(void)rd_kafka_purge(
+	    to->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	(void)rd_kafka_flush(to->producer, LAST_MS);
+}
+
+static void
+close_producer(struct to_kafka *to)
+{
+	if (to->topic != NULL)
+		rd_kafka_topic_destroy(to->topic);
+	if (to->sessions != NULL)
+		rd_kafka_topic_destroy(to->sessions);
+	if (to->producer != NULL)
+		rd_kafka_destroy(to->producer);
+	to->topic = to->sessions = NULL;
+	to->producer = NULL;
+}
+
+/* A fatal error has ended the producer: records would have come in another
+ * order. Its outputs fail, and whoever opens them again goes on with another
+ * producer where the records are known to be. */
+static void
+begin_again(struct to_kafka *to)
+{
+	char why[SEND_ERROR_MAX];
+
+	publish(&to->is_broken, 1);
+	published_fence();
+	while (published(&to->outputs) > 0) {
+		if (published(&to->is_ending) != 0)
+			return;
+		(void)rd_kafka_poll(to->producer, KAFKA_POLL_MS);
+	}
+	while (rd_kafka_outq_len(to->producer) > 0)
+		purge(to);
+	close_producer(to);
+	if (create_producer(to, why) != OK) {
+		fprintf(stderr, "%s: kafka: %s\n", to->errors.program, why);
+		exit(1);
+	}
+	publish(&to->is_broken, 0);
+}
+
+static void *
+poll_producer(void *arg)
+{
+	struct to_kafka *to = arg;
+	uint64_t due = 0;
+
+	while (published(&to->is_ending) == 0) {
+		(void)rd_kafka_poll(to->producer, KAFKA_POLL_MS);
+		if (rd_kafka_fatal_error(to->producer, NULL, 0) !=
+		    RD_KAFKA_RESP_ERR_NO_ERROR)
+			begin_again(to);
+		if (clock_now_ns() < due)
+			continue;
+		write_state(to);
+		due = clock_now_ns() + STATE_FILE_NS;
+	}
+	return NULL;
+}
+
+static void
+end_producer(struct to_kafka *to)
+{
+	publish(&to->is_ending, 1);
+	if (to->has_poller) {
+		pthread_join(to->poller, NULL);
+		(void)rd_kafka_flush(to->producer, LAST_MS);
+		purge(to);
+		write_state(to);
+	}
+	close_producer(to);
+}
+
+static void
+destroy_sink(struct send_sink *sink)
+{
+	struct to_kafka *to = (struct to_kafka *)sink;
+
+	end_producer(to);
+	deliveries_free(&to->deliveries);
+	free(to);
+}
+
+static const struct send_sink_ops sink_ops = {
+	.open = to_kafka_open,
+	.destroy = destroy_sink,
+};
+
 static enum status
 read_state(struct to_kafka *to, char why[SEND_ERROR_MAX])
 {
@@ -186,12 +230,13 @@ to_kafka_create(struct send_sink **out, const struct send_sink_config *config,
 		return st;
 	to->sink.ops = &sink_ops;
 	to->url = config->kafka;
+	to->config_file = config->kafka_config;
 	to->state_path = config->kafka_state;
 	to->errors.program = config->program;
 	deliveries_init(&to->deliveries);
 	st = read_state(to, why);
 	if (st == OK)
-		st = create_producer(to, config->kafka_config, why);
+		st = create_producer(to, why);
 	if (st == OK) {
 		error = thread_start(&to->poller, poll_producer, to);
 		to->has_poller = error == 0;

@@ -23,7 +23,7 @@
 struct to_kafka {
 	struct send_sink sink; /* first */
 	struct kafka_url url;
-	const char *state_path; /* NULL: none */
+	const char *config_file, *state_path; /* NULL: none */
 	rd_kafka_t *producer;
 	rd_kafka_topic_t *topic, *sessions;
 	size_t largest; /* bytes of a record */
@@ -32,6 +32,9 @@ struct to_kafka {
 	pthread_t poller;
 	bool has_poller;
 	struct published is_ending;
+	/* A fatal error: outputs fail, and none is opened until the producer is
+	 * replaced. Whoever opens one counts it, then looks. */
+	struct published is_broken, outputs;
 	struct published is_checked; /* the topics have as many partitions */
 };
 

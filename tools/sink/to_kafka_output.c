@@ -81,6 +81,8 @@ check(struct kafka_output *k)
 {
 	if (k->error[0] != '\0')
 		return E_IO;
+	if (published(&k->to->is_broken) != 0)
+		return fail(k, E_IO, "the producer has to begin again");
 	return published(&k->session->lost) == 0
 		   ? OK
 		   : fail(k, E_IO, k->session->error);
@@ -535,6 +537,7 @@ destroy(struct send_output *o)
 		deliveries_remove(&k->to->deliveries, k->session);
 	buf_free(&k->key_text);
 	free(k->streams);
+	published_release(&k->to->outputs);
 	free(k);
 }
 
@@ -651,6 +654,23 @@ name_session(struct kafka_output *k)
 	return OK;
 }
 
+/* Wait until there is a producer, which then stays until destroy(). */
+static enum status
+enter(struct kafka_output *k)
+{
+	struct to_kafka *to = k->to;
+
+	for (;;) {
+		published_add(&to->outputs, 1);
+		published_fence();
+		if (published(&to->is_broken) == 0)
+			return OK;
+		published_release(&to->outputs);
+		if (!waits(k))
+			return E_STOPPED;
+	}
+}
+
 /* Records of the session that an output before this one sent are waited for, so
  * that its position is known. What was refused is sent again. */
 static enum status
@@ -687,6 +707,11 @@ to_kafka_open(struct send_sink *sink, const struct send_output_config *config,
 	k->output.ops = &output_ops;
 	k->to = (struct to_kafka *)sink;
 	k->config = *config;
+	st = enter(k);
+	if (st != OK) {
+		free(k);
+		return st;
+	}
 	st = name_session(k);
 	if (st == OK)
 		st = check_topics(k);
