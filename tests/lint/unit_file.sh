@@ -65,8 +65,9 @@ for unit in tracepulse-ftrace-broker.service \
 		tracepulse-ftrace "$unit"
 	secure "$unit"
 done
-check tools/send/tracepulse-send.service tracepulse-send tracepulse-send.service
-secure tracepulse-send.service
+check tools/send/tracepulse-send@.service tracepulse-send \
+	tracepulse-send@chain.service
+secure tracepulse-send@chain.service
 # These are copied as they are. Their programs need not be installed here.
 for unit in tracepulse-ssh.service tracepulse-stunnel@collector.service; do
 	name=$(echo "$unit" | sed 's/@.*\./@./')
