@@ -120,6 +120,7 @@ json_add_seconds(struct buf *b, const char *name, uint64_t ns)
 
 static const char *const state_names[] = {
 	[SESSION_ACTIVE] = "active",
+	[SESSION_WAITING] = "waiting",
 	[SESSION_ENDING] = "ending",
 	[SESSION_CLOSED] = "closed",
 };

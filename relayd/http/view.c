@@ -242,6 +242,7 @@ static bool
 lacks_descriptors(const struct view *v)
 {
 	const uint64_t n = stats_sum(STAT_sessions_active) +
+			   stats_sum(STAT_sessions_waiting) +
 			   stats_sum(STAT_sessions_ending);
 	const uint64_t max = fds[FDS_SESSIONS].hard - fds[FDS_EXTRA].hard;
 

@@ -33,6 +33,14 @@ name_of(const struct relpath *name)
 	return name == NULL ? "" : name->s;
 }
 
+static enum session_state
+state_of(const struct session *s)
+{
+	if (s->is_ended)
+		return SESSION_ENDING;
+	return s->parked_until_ns != 0 ? SESSION_WAITING : SESSION_ACTIVE;
+}
+
 /* The strings are borrowed, PEER holds one of them. */
 static struct session_info
 describe(const struct session *s, char peer[PEER_MAX])
@@ -42,7 +50,7 @@ describe(const struct session *s, char peer[PEER_MAX])
 		.id = s->id,
 		.worker = s->shard->config.worker,
 		.minor = s->minor,
-		.state = s->is_ended ? SESSION_ENDING : SESSION_ACTIVE,
+		.state = state_of(s),
 		.why = s->report.why,
 		.host = (char *)(uintptr_t)name_of(s->request.hostname),
 		.name = (char *)(uintptr_t)name_of(s->request.session_name),
@@ -183,6 +191,7 @@ count_ended(struct session *s)
 
 	if (!s->report.is_counted)
 		return;
+	session_leave_park(s);
 	if (s->is_ended) {
 		stats_add(stats, STAT_sessions_ending, UINT64_MAX);
 	} else {

@@ -241,6 +241,8 @@ void session_close(struct session *s, bool aborted);
  * resumed, or its streams are closed.
  */
 bool session_park(struct session *s) MUST_CHECK;
+/* S waits no longer, if it did. */
+void session_leave_park(struct session *s);
 /* End those whose time is over. Returns when to call it again (ns); UINT64_MAX:
  * none is kept. */
 uint64_t session_end_parked(struct shard *sh, uint64_t now_ns);

@@ -9,6 +9,7 @@
 #include "relayd/record/shard.h"
 #include "relayd/record/siblings.h"
 #include "relayd/record/stream.h"
+#include "relayd/stats/stats.h"
 
 bool
 session_continues_files(const struct session *s)
@@ -32,11 +33,22 @@ surplus(const struct shard *sh)
 	return n > SESSION_PARKED_MAX ? oldest : NULL;
 }
 
+/* S begins to wait (N is 1), or waits no longer (-1). */
 static void
-leave_park(struct session *s)
+count_waiting(const struct session *s, uint64_t n)
 {
+	stats_add(s->shard->stats, STAT_sessions_waiting, n);
+	stats_add(s->shard->stats, STAT_sessions_active, -n);
+}
+
+void
+session_leave_park(struct session *s)
+{
+	if (s->parked_until_ns == 0)
+		return;
 	list_del(&s->ending_node);
 	s->parked_until_ns = 0;
+	count_waiting(s, UINT64_MAX);
 }
 
 bool
@@ -50,6 +62,7 @@ session_park(struct session *s)
 		return false;
 	s->parked_until_ns = clock_now_ns() + sh->config.resume_ns;
 	list_append(&sh->work.parked, &s->ending_node);
+	count_waiting(s, 1);
 	log_peer(LOG_NOTICE, "%s is kept for its sender for %" PRIu64 " s",
 	    s->tag, sh->config.resume_ns / NS_PER_S);
 	other = surplus(sh);
@@ -57,7 +70,7 @@ session_park(struct session *s)
 		log_peer(LOG_WARN,
 		    "%s ends: more than %u sessions wait for their senders",
 		    other->tag, SESSION_PARKED_MAX);
-		leave_park(other);
+		session_leave_park(other);
 		session_close(other, false);
 	}
 	return true;
@@ -75,7 +88,7 @@ session_end_parked(struct shard *sh, uint64_t now_ns)
 			continue;
 		}
 		log_info("%s its sender has not come back", s->tag);
-		leave_park(s);
+		session_leave_park(s);
 		session_close(s, false);
 		if (shard_step_is_late(sh))
 			return now_ns;
@@ -137,8 +150,7 @@ begin_again(struct session *s, const char *peer)
 			st = stream_begin_again(t);
 	if (st != OK)
 		return st;
-	if (s->parked_until_ns != 0)
-		leave_park(s);
+	session_leave_park(s);
 	leave_placement(s);
 	log_peer(LOG_NOTICE, "%s its sender goes on: streams=%u", s->tag,
 	    s->n_streams);

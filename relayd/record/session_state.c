@@ -238,7 +238,10 @@ count_again(struct session *s)
 		stats_add(stats, STAT_sessions_ending, 1);
 		return;
 	}
-	stats_add(stats, STAT_sessions_active, 1);
+	stats_add(stats,
+	    s->parked_until_ns != 0 ? STAT_sessions_waiting
+				    : STAT_sessions_active,
+	    1);
 	if (s->request.is_snapshot)
 		stats_add(stats, STAT_sessions_snapshot, 1);
 }

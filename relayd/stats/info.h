@@ -28,7 +28,12 @@ struct sums {
 };
 uint64_t sums_lost(const struct sums *s);
 
-enum session_state { SESSION_ACTIVE, SESSION_ENDING, SESSION_CLOSED };
+enum session_state {
+	SESSION_ACTIVE,
+	SESSION_WAITING, /* for its sender, which may come back (resume 2) */
+	SESSION_ENDING,
+	SESSION_CLOSED,
+};
 
 struct session_info {
 	uint64_t id;

@@ -63,6 +63,8 @@ STAT(sessions_active, GAUGE, "sessions", "state", "active",
     "Open sessions, by state")
 STAT(sessions_ending, GAUGE, "sessions", "state", "ending",
     "Open sessions, by state")
+STAT(sessions_waiting, GAUGE, "sessions", "state", "waiting",
+    "Open sessions, by state")
 STAT(sessions_snapshot, GAUGE, "snapshot_sessions", "", "",
     "Active sessions that hold one snapshot each: a restart does not cut them")
 STAT(streams, GAUGE, "streams", "", "", "Open streams")

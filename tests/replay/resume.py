@@ -11,6 +11,7 @@ import time
 
 import relay
 import viewer
+from looking import ask, metrics
 from relay import check, equal
 
 BIT = 1 << 62
@@ -165,6 +166,36 @@ def a_sender_comes_back():
               "metadata")
         equal(sorted(p.name for p in (daemon.out / "h").iterdir()),
               [s.path.split("/")[1]], "sessions")
+
+
+def _states(daemon):
+    m = metrics(daemon)
+    return [s["state"] for s in ask(
+        daemon, "/api/v1/sessions")["sessions"]], [
+        m['tracepulse_sessions{state="%s"}' % state]
+        for state in ("active", "waiting", "ending")]
+
+
+def it_is_shown_as_waiting():
+    """Also after a restart, and until its sender comes back, or its time or the
+    relay ends."""
+    with relay.Daemon("--http", "tcp://127.0.0.1:0",
+                      "--resume-timeout=1500ms") as daemon:
+        s = Sender(daemon)
+        equal(_states(daemon), (["active"], [1, 0, 0]), "at first")
+        s.leave()
+        _wait_parked(daemon)
+        equal(_states(daemon), (["waiting"], [0, 1, 0]), "alone")
+        daemon.take_over()
+        equal(_states(daemon), (["waiting"], [0, 1, 0]), "after a restart")
+        s = s.again()
+        equal(_states(daemon), (["active"], [1, 0, 0]), "again")
+        s.leave()
+        _wait_parked(daemon, 2)
+        daemon.wait_log("why=left")
+        equal(_states(daemon), (["closed"], [0, 0, 0]), "at the end")
+        Sender(daemon, name="another").leave()
+        _wait_parked(daemon, 3)
 
 
 def while_it_is_connected():

@@ -46,7 +46,10 @@ read_totals(struct relay_status *s, struct json_answer *a, const json_t *j)
 	const json_t *rates = answer_object(a, j, "rates");
 	const json_t *sessions = answer_object(a, totals, "sessions");
 
+	/* Older relays have none that wait for their senders. */
 	s->sessions = answer_number(a, sessions, "active") +
+		      (uint64_t)json_integer_value(
+			  json_object_get(sessions, "waiting")) +
 		      answer_number(a, sessions, "ending");
 	s->streams = answer_number(a, totals, "streams");
 	s->viewers = answer_number(a, totals, "viewers");
