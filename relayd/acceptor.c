@@ -266,6 +266,7 @@ acceptor_prepare(struct acceptor *a, const struct acceptor_disk *disk)
 		.max_viewers = o->max_viewers,
 		.max_conns = a->descriptors.viewers,
 		.max_ended = a->descriptors.ended,
+		.linger_ns = o->live_linger_ns,
 		.stall_ns = o->socket_timeout_ms * NS_PER_MS,
 		.max_memory = o->max_memory,
 	};

@@ -158,7 +158,8 @@ run(void *arg)
 	while (!w->loop.is_stopping && !w->is_freezing) {
 		loop_run_cycle(&w->loop);
 		now = clock_now_ns();
-		next = viewer_conns_tick(&w->set, now);
+		next = viewers_end_lingering(&w->viewers, now);
+		next = clock_earlier(next, viewer_conns_tick(&w->set, now));
 		if (questions_answer(
 			&w->questions, viewers_answer, &w->viewers))
 			next = now;
@@ -187,6 +188,11 @@ create(struct live_pool *p, struct live_worker *w,
 	live_inbox_init(&w->inbox);
 	viewers_init(&w->viewers, p->n_workers, config->holds_replies,
 	    config->max_viewers, &p->viewer_ids);
+	w->viewers.linger_ns = config->linger_ns;
+	w->viewers.max_lingering_sessions = config->max_ended;
+	w->viewers.max_lingering_streams = config->max_memory /
+					   VIEWER_LINGER_PART /
+					   VIEWER_ENDED_MEMORY;
 	w->viewers.max_ended = config->max_ended;
 	w->viewers.max_ended_sessions = config->max_conns / config->n_workers;
 	account_init(&w->viewers.memory, positions / 2, positions,
@@ -344,6 +350,8 @@ live_pool_put_state(struct state_out *o, struct live_pool *p)
 		state_put(o, &live_worker_state, &p->workers[i]);
 		viewers_put_state(o, &p->workers[i].viewers);
 		viewer_conns_put_state(o, &p->workers[i].set);
+		if (i == 0) /* the others have the same */
+			viewers_put_lingering(o, &p->workers[i].viewers);
 		state_end(o, part);
 	}
 }
@@ -359,6 +367,8 @@ get_worker(struct live_pool *p, struct live_worker *w, struct state_in *in,
 	if (st == OK)
 		st = viewer_conns_get_state(
 		    &w->set, in, &p->conns, &p->notifier, taken, closed);
+	if (st == OK)
+		st = viewers_get_lingering(&w->viewers, in, &p->notifier);
 	return st;
 }
 
@@ -379,6 +389,9 @@ live_pool_get_state(
 		if (st == OK)
 			st = got;
 	}
+	for (unsigned i = 1; i < p->n_workers; i++)
+		viewers_copy_lingering(
+		    &p->workers[i].viewers, &p->workers[0].viewers);
 	return st;
 }
 

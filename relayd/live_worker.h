@@ -26,6 +26,7 @@ struct live_config {
 	unsigned max_viewers; /* per session; 0: no limit */
 	unsigned max_conns;   /* more viewers are turned away */
 	unsigned max_ended;   /* of each viewer: VIEWER_ENDED_MAX or less */
+	uint64_t linger_ns;   /* --live-linger; 0: nothing lingers */
 	uint64_t stall_ns;    /* 0: VIEWER_STALL_NS */
 	uint64_t max_memory;  /* VIEWER_UNSENT_PART of it is for replies */
 };

@@ -25,6 +25,7 @@ init_object(struct live_object *o, bool is_stream, struct live_seat *seats,
 	for (unsigned i = 0; i < n_workers; i++) {
 		list_init(&seats[i].node);
 		list_init(&seats[i].streams);
+		list_init(&seats[i].linger_node);
 		seats[i].object = o;
 	}
 }
@@ -323,4 +324,30 @@ live_stream_get_state(struct live_stream **out, struct state_in *in,
 		return get_stream(out, in, number, notifier);
 	*out = object == NULL ? NULL : live_get(object);
 	return state_in_status(in);
+}
+
+void
+live_object_put_state(struct state_out *o, struct live_object *object)
+{
+	state_put_bool(o, object->is_stream);
+	if (object->is_stream)
+		live_stream_put_state(o, (void *)object);
+	else
+		live_session_put_state(o, (void *)object);
+}
+
+enum status
+live_object_get_state(struct live_object **out, struct state_in *in,
+    const struct live_notifier *notifier)
+{
+	struct live_session *session = NULL;
+	struct live_stream *stream = NULL;
+	enum status st;
+
+	if (state_get_bool(in))
+		st = live_stream_get_state(&stream, in, notifier);
+	else
+		st = live_session_get_state(&session, in, notifier);
+	*out = stream != NULL ? (void *)stream : (void *)session;
+	return st == OK && *out == NULL ? E_MALFORMED : st;
 }

@@ -48,8 +48,10 @@ struct live_event_node {
 
 /* What one live worker has of an object. */
 struct live_seat {
-	struct list node;    /* in its sessions, or its session's streams */
-	struct list streams; /* of a session: seats */
+	struct list node;	 /* in its sessions, or its session's streams */
+	struct list streams;	 /* of a session: seats */
+	struct list linger_node; /* in viewers->lingering: it has ended */
+	uint64_t linger_until_ns;
 	struct live_object *object;
 	struct live_event_node events[2]; /* it began, it ended */
 };
@@ -156,6 +158,10 @@ enum status live_session_get_state(struct live_session **out,
     struct state_in *in, const struct live_notifier *notifier) MUST_CHECK;
 void live_stream_put_state(struct state_out *o, struct live_stream *s);
 enum status live_stream_get_state(struct live_stream **out, struct state_in *in,
+    const struct live_notifier *notifier) MUST_CHECK;
+/* Either of them, not NULL. */
+void live_object_put_state(struct state_out *o, struct live_object *object);
+enum status live_object_get_state(struct live_object **out, struct state_in *in,
     const struct live_notifier *notifier) MUST_CHECK;
 
 #endif

@@ -322,8 +322,8 @@ count_attachment(const struct viewer *v, struct live_session *s)
 static enum live_attach
 attach(struct viewer *v, struct live_session *s, uint32_t seek)
 {
+	const struct live_seat *of = &s->seats[v->viewers->worker], *seat;
 	struct attachment *a = calloc(1, sizeof(*a));
-	const struct live_seat *seat;
 	struct position *p;
 
 	if (a == NULL)
@@ -333,11 +333,11 @@ attach(struct viewer *v, struct live_session *s, uint32_t seek)
 		return LIVE_ATTACH_ALREADY;
 	}
 	a->session = live_get(s);
+	a->has_ended = !list_empty(&of->linger_node);
 	list_init(&a->positions);
 	list_append(&v->attachments, &a->node);
 	report_attachment(v, s, true);
-	list_each (seat, &s->seats[v->viewers->worker].streams,
-	    struct live_seat, node) {
+	list_each (seat, &of->streams, struct live_seat, node) {
 		struct live_stream *t = (void *)seat->object;
 
 		if (viewer_add_position(v, t, &p) != OK) {
@@ -348,9 +348,11 @@ attach(struct viewer *v, struct live_session *s, uint32_t seek)
 			continue;
 		/* The listing has counted these streams. */
 		p->trace->is_listed = true;
-		p->pos = seek == LIVE_SEEK_LAST ? published(&t->log->count)
-						: published(&t->log->start);
+		p->pos = seek == LIVE_SEEK_LAST && !a->has_ended
+			     ? published(&t->log->count)
+			     : published(&t->log->start);
 	}
+	viewers_limit_sessions(v->viewers);
 	return LIVE_ATTACH_OK;
 }
 

@@ -48,6 +48,12 @@
 #define VIEWER_POSITION_MEMORY 384
 #define VIEWER_ENDED_MEMORY 3072
 
+/* What has ended and lingers (--live-linger): at most VIEWER_ENDED_MAX
+ * sessions, or a 16th of the descriptors, as each keeps its directory open; and
+ * as many streams, of VIEWER_ENDED_MEMORY bytes, as this part of --max-memory
+ * holds. What ended first gives way. */
+#define VIEWER_LINGER_PART 16
+
 /* Bytes of records that are encoded at a time; a record is never split. */
 #define LIVE_LIST_PIECE (64 * 1024)
 

@@ -120,38 +120,21 @@ STATE_TABLE(live_held_state, struct live_held, held_members);
 void
 live_list_put_state(struct state_out *o, const struct live_list *l)
 {
-	struct live_object *item;
-
 	state_put(o, &live_list_state, l);
 	state_put_u32(o, l->n - l->next);
-	for (uint32_t i = l->next; i < l->n; i++) {
-		item = l->items[i];
-		state_put_bool(o, item->is_stream);
-		if (item->is_stream)
-			live_stream_put_state(o, (void *)item);
-		else
-			live_session_put_state(o, (void *)item);
-	}
+	for (uint32_t i = l->next; i < l->n; i++)
+		live_object_put_state(o, l->items[i]);
 }
 
 static enum status
 get_item(struct live_list *l, struct state_in *in,
     const struct live_notifier *notifier)
 {
-	struct live_session *session = NULL;
-	struct live_stream *stream = NULL;
-	enum status st;
-	void *item;
+	struct live_object *item;
+	enum status st = live_object_get_state(&item, in, notifier);
 
-	if (state_get_bool(in))
-		st = live_stream_get_state(&stream, in, notifier);
-	else
-		st = live_session_get_state(&session, in, notifier);
 	if (st != OK)
 		return st;
-	item = stream != NULL ? (void *)stream : session;
-	if (item == NULL)
-		return E_MALFORMED;
 	live_list_add(l, item);
 	live_put(item);
 	return OK;

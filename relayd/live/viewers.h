@@ -28,7 +28,14 @@ struct viewers {
 	bool has_thread;
 	struct list all;      /* struct viewer, by node */
 	struct list sessions; /* struct live_seat, as they are listed */
-	unsigned worker;      /* the number of its seat in all objects */
+	/* Of these and their streams, those that have ended, in that order:
+	 * later viewers can still read them. */
+	struct list lingering; /* struct live_seat, by linger_node */
+	uint64_t linger_ns;    /* --live-linger; 0: nothing lingers */
+	unsigned n_lingering_sessions, max_lingering_sessions;
+	uint64_t n_lingering_streams, max_lingering_streams;
+	uint64_t last_linger_log;
+	unsigned worker; /* the number of its seat in all objects */
 	struct open_files files;
 	/* How many events of published streams were sent here, and how many
 	 * have arrived. A viewer must know a stream before it is sent a time
@@ -72,7 +79,11 @@ bool viewers_are_behind(const struct viewers *vs);
 void viewers_take_event(
     struct viewers *vs, enum live_event what, void *take_object);
 
-/* A session that is recorded, or NULL. */
+/* Drop what has lingered long enough. Returns when to call it again (ns);
+ * UINT64_MAX: nothing lingers. */
+uint64_t viewers_end_lingering(struct viewers *vs, uint64_t now_ns);
+
+/* A session that is listed, or NULL. */
 struct live_session *viewers_find(const struct viewers *vs, uint64_t id);
 
 /* If too many ended sessions are unread, mark one viewer for disconnection.
@@ -83,9 +94,14 @@ void viewers_limit_sessions(struct viewers *vs);
 void viewers_answer(void *viewers, struct info *i);
 
 /* The order in which the sessions are listed, for a restart. They are listed
- * before it is read. Viewers follow: viewer_put_state(). */
+ * before it is read. Viewers follow: viewer_put_state(). Then what lingers at
+ * the first live worker, which is listed again, and copied to the others. */
 void viewers_put_state(struct state_out *o, const struct viewers *vs);
 enum status viewers_get_state(struct viewers *vs, struct state_in *in,
     const struct live_notifier *notifier) MUST_CHECK;
+void viewers_put_lingering(struct state_out *o, const struct viewers *vs);
+enum status viewers_get_lingering(struct viewers *vs, struct state_in *in,
+    const struct live_notifier *notifier) MUST_CHECK;
+void viewers_copy_lingering(struct viewers *to, const struct viewers *from);
 
 #endif

@@ -36,6 +36,8 @@ enum sync_mode { SYNC_NONE, SYNC_CLOSE, SYNC_PACKET, SYNC_TIME };
  * longer between two tries goes on in its files. */
 #define RESUME_TIMEOUT (60 * NS_PER_S)
 #define RESUME_TIMEOUT_MAX (3600 * NS_PER_S)
+/* Longer than a weekend without the sender that reads the sessions. */
+#define LIVE_LINGER_MAX (UINT64_C(7) * 24 * 3600 * NS_PER_S)
 /* A shorter time would keep the disk busy with syncs. */
 #define SYNC_TIME_MIN (100 * NS_PER_MS)
 #define SYNC_TIME_MAX (3600 * NS_PER_S)
@@ -145,6 +147,7 @@ struct options {
 	unsigned workers;	 /* 1 to WORKERS_MAX */
 	unsigned live_workers;	 /* 1 to LIVE_WORKERS_MAX */
 	bool live_hold;
+	uint64_t live_linger_ns; /* 0: what has ended is not shown */
 	struct live_window live_window;
 	unsigned max_viewers; /* per session; 0: unlimited */
 	uint64_t max_memory;  /* bytes */

@@ -99,6 +99,9 @@ OPTION(LIVE_WORKERS, 0, "live-workers", "N",
 OPTION(LIVE_HOLD, 0, "live-hold", "BOOL",
     FLAG(live_hold),
     "delay replies to viewers until there is something new [yes]")
+OPTION(LIVE_LINGER, 0, "live-linger", "TIME",
+    TIME(live_linger_ns, 0, LIVE_LINGER_MAX),
+    "show ended sessions and streams to viewers for TIME (s, m, h) [0]")
 OPTION(LIVE_WINDOW, 0, "live-window", "AMOUNT",
     RELOADED(live_window, UNITS("M, k, G, T, s, m", SETTING(live_window))),
     "keep the last size (k, M, G) or time (s, m) of live sessions [off]")

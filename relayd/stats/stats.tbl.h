@@ -65,6 +65,8 @@ STAT(sessions_ending, GAUGE, "sessions", "state", "ending",
     "Open sessions, by state")
 STAT(sessions_waiting, GAUGE, "sessions", "state", "waiting",
     "Open sessions, by state")
+STAT(lingering_sessions, GAUGE, "lingering_sessions", "", "",
+    "Ended sessions that viewers can still read (--live-linger)")
 STAT(sessions_snapshot, GAUGE, "snapshot_sessions", "", "",
     "Active sessions that hold one snapshot each: a restart does not cut them")
 STAT(streams, GAUGE, "streams", "", "", "Open streams")

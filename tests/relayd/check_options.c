@@ -82,6 +82,7 @@ show(const char *what)
 	SHOW("memory", "%llu", (unsigned long long)got.max_memory);
 	SHOW("packet", "%llu", (unsigned long long)got.max_packet_size);
 	SHOW("lock", "%llu", (unsigned long long)got.index_lock_timeout_ns);
+	SHOW("linger", "%llu", (unsigned long long)got.live_linger_ns);
 	SHOW("resume", "%llu", (unsigned long long)got.resume_timeout_ns);
 	SHOW("at least", "%llu", (unsigned long long)got.keep_at_least_ns);
 	SHOW("kept", "%llu %llu %llu %llu", (unsigned long long)got.max_use,
@@ -211,6 +212,8 @@ static const struct {
 	{ "--index-lock-timeout=1m", "lock", "60000000000" },
 	{ "--index-lock-timeout=30ms", "lock", "30000000" },
 	{ "--index-lock-timeout=0", "lock", "0" },
+	{ "--live-linger=2h", "linger", "7200000000000" },
+	{ "", "linger", "0" },
 	{ "--resume-timeout=2m", "resume", "120000000000" },
 	{ "--resume-timeout=0", "resume", "0" },
 	{ "", "resume", "60000000000" },
@@ -300,6 +303,8 @@ static const char *const refused[] = {
 	"--index-lock-timeout 250",
 	"--index-lock-timeout 61m",
 	"--resume-timeout 61m",
+	"--live-linger 169h",
+	"--live-linger 60",
 	"--index-lock-timeout 2h",
 	"--index-lock-timeout 1w",
 	"--max-use 0",

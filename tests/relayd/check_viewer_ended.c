@@ -3,6 +3,7 @@
  * is bounded (W9). */
 #include <stdio.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "relayd/record/session.h"
 #include "relayd/record/stream.h"
@@ -121,6 +122,52 @@ TEST(positions_are_counted)
 	viewer_destroy(fixture.viewer);
 	ck_assert_uint_eq(account_used(&vs->memory), 0);
 	fixture.viewer = other;
+}
+
+/* As long as streams linger, no viewer alone keeps them: it may read all of
+ * them, however many there are. */
+TEST(streams_that_linger_cost_no_viewer_anything)
+{
+	struct viewers *vs = &fixture.pair.viewers;
+	struct viewer *other;
+
+	fixture_open_attached(true);
+	vs->linger_ns = NS_PER_S;
+	vs->max_ended = MAX;
+	for (unsigned n = 0; n < 20; n++)
+		process(n, false);
+	other = fixture_viewer(true, 4);
+	ck_assert_uint_eq(
+	    fixture_attach(other, LIVE_SEEK_BEGINNING), LIVE_ATTACH_OK);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 2 + 60);
+	viewer_destroy(other);
+	ck_assert_uint_eq(announced(), 60);
+	ck_assert_uint_eq(fixture.viewer->n_ended, 0);
+	ck_assert_uint_eq(viewers_end_lingering(vs, clock_now_ns()),
+	    clock_now_ns() + NS_PER_S);
+	fixture_wait_ms(1000);
+	ck_assert_uint_eq(
+	    viewers_end_lingering(vs, clock_now_ns()), UINT64_MAX);
+	ck_assert_uint_eq(fixture.viewer->n_ended, 40);
+	ck_assert_uint_eq(vs->n_lingering_streams, 0);
+}
+
+TEST(the_oldest_of_too_many_that_linger_give_way)
+{
+	struct viewers *vs = &fixture.pair.viewers;
+
+	fixture_open(true);
+	unit_capture_stderr();
+	vs->linger_ns = NS_PER_S;
+	vs->max_lingering_streams = 6;
+	for (unsigned n = 0; n < 4; n++)
+		process(n, false);
+	ck_assert_uint_eq(vs->n_lingering_streams, 6);
+	ck_assert_uint_eq(unit_stderr_lines(), 1);
+	fixture.viewer = fixture_viewer(true, 4);
+	ck_assert_uint_eq(fixture_attach(fixture.viewer, LIVE_SEEK_BEGINNING),
+	    LIVE_ATTACH_OK);
+	ck_assert_uint_eq(live_pair_u32(&fixture.out, 4), 2 + 6);
 }
 
 static void
