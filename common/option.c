@@ -155,6 +155,17 @@ option_need(const struct option_table *t, uint64_t given, const unsigned *ids,
 	return OK;
 }
 
+enum status
+option_only(const struct option_table *t, uint64_t given, const unsigned *ids,
+    unsigned n, const char *what)
+{
+	for (unsigned i = 0; i < n; i++)
+		if ((given >> ids[i] & 1) != 0)
+			return option_refuse(
+			    t, "--%s is for %s", t->rows[ids[i]].name, what);
+	return OK;
+}
+
 static void
 print(const struct option_table *t, const char *name)
 {

@@ -88,6 +88,10 @@ enum status option_refuse(const struct option_table *t, const char *fmt, ...)
  * which was printed. */
 enum status option_need(const struct option_table *t, uint64_t given,
     const unsigned *ids, unsigned n, unsigned needed) MUST_CHECK;
+/* E_REFUSED: the first of these N options was given, but is for WHAT only,
+ * which was printed. */
+enum status option_only(const struct option_table *t, uint64_t given,
+    const unsigned *ids, unsigned n, const char *what) MUST_CHECK;
 
 /* Print the rows of --help. */
 void option_print_rows(const struct option_row *rows, unsigned n);

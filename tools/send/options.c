@@ -65,17 +65,6 @@ check_name(const char *option, const char *name, size_t most)
 	return st;
 }
 
-/* The first of these options that was given is refused: it is for WHAT. */
-static enum status
-check_none(uint64_t given, const unsigned *ids, unsigned n, const char *what)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (given >> ids[i] & 1)
-			return option_refuse(
-			    &table, "--%s is for %s", rows[ids[i]].name, what);
-	return OK;
-}
-
 static enum status
 check_kafka_url(struct kafka_url *u, const char *text)
 {
@@ -97,7 +86,8 @@ check_no_relay(uint64_t given)
 	static const unsigned of_relays[] = { OPT_RATE, OPT_UDP, OPT_RESEND,
 		OPT_FRAGMENT, OPT_GAP_TIMEOUT, OPT_OUTSTANDING };
 
-	return check_none(given, of_relays, ARRAY_LEN(of_relays), "a relay");
+	return option_only(
+	    &table, given, of_relays, ARRAY_LEN(of_relays), "a relay");
 }
 
 /* A source that is not directories. */
@@ -111,8 +101,8 @@ check_no_traces(const struct send_options *o, uint64_t given)
 	if (o->n_directories != 1)
 		return option_refuse(
 		    &table, "unexpected argument \"%s\"", o->directories[1]);
-	return check_none(
-	    given, of_traces, ARRAY_LEN(of_traces), "a TRACE-DIR");
+	return option_only(
+	    &table, given, of_traces, ARRAY_LEN(of_traces), "a TRACE-DIR");
 }
 
 static enum status
@@ -180,14 +170,14 @@ check_sink(struct send_options *o, const char *to, uint64_t given)
 
 	if (send_sink_address(&o->sink, to, &why) != OK)
 		return option_refuse(&table, "%s: %s", to, why);
-	if (o->group == NULL && !kafka_url_is(to) &&
+	if (o->group == NULL && o->sink.target != SEND_TOPIC &&
 	    o->sink.kafka_config != NULL)
 		return option_refuse(
 		    &table, "--kafka-config requires a kafka:// URL");
-	if (url_is(to))
+	if (o->sink.target == SEND_RELAY)
 		return OK;
 	/* Directories are copied by others. */
-	if (!kafka_url_is(to) && !url_is(from) && !kafka_url_is(from))
+	if (o->sink.target == SEND_DIR && !url_is(from) && !kafka_url_is(from))
 		return option_refuse(&table,
 		    "%s: traces in directories go to net:// or kafka://", to);
 	return check_no_relay(given);
@@ -202,7 +192,7 @@ check_state(struct send_options *o)
 	if (o->state == NULL || o->follow) /* which keeps it itself */
 		return OK;
 	o->sink.kafka_state = o->state;
-	if (is_continued && kafka_url_is(o->sink.to))
+	if (is_continued && o->sink.target == SEND_TOPIC)
 		return OK;
 	return option_refuse(&table, "--state requires --follow, or a topic "
 				     "that live sessions go to");

@@ -5,18 +5,12 @@
 
 #include <string.h>
 
-/* The sinks, by how their addresses begin. */
-static const struct {
-	const char *prefix;
-	send_sink_create *create;
-} sinks[] = {
+static send_sink_create *const sinks[] = {
+	[SEND_DIR] = to_dir_create,
+	[SEND_RELAY] = to_relay_create,
 #ifdef HAVE_KAFKA
-	{ "kafka://", to_kafka_create },
+	[SEND_TOPIC] = to_kafka_create,
 #endif
-	{ "net://", to_relay_create },
-	{ "net4://", to_relay_create },
-	{ "net6://", to_relay_create },
-	{ "", to_dir_create },
 };
 
 enum status
@@ -24,13 +18,16 @@ send_sink_address(
     struct send_sink_config *config, const char *to, const char **why)
 {
 	config->to = to;
-	if (url_is(to))
+	config->target = kafka_url_is(to) ? SEND_TOPIC
+			 : url_is(to)	  ? SEND_RELAY
+					  : SEND_DIR;
+	if (config->target == SEND_RELAY)
 		return url_parse(&config->url, to, why);
 #ifdef HAVE_KAFKA
-	if (kafka_url_is(to))
+	if (config->target == SEND_TOPIC)
 		return kafka_url_parse(&config->kafka, to, why);
 #endif
-	*why = kafka_url_is(to)
+	*why = config->target == SEND_TOPIC
 		   ? "this program was built without librdkafka"
 		   : "net://, net4://, net6:// or kafka:// is required";
 	return strstr(to, "://") == NULL ? OK : E_REFUSED;
@@ -40,10 +37,5 @@ enum status
 send_sink_open(struct send_sink **out, const struct send_sink_config *config,
     char why[SEND_ERROR_MAX])
 {
-	size_t i = 0;
-
-	while (
-	    strncmp(config->to, sinks[i].prefix, strlen(sinks[i].prefix)) != 0)
-		i++;
-	return sinks[i].create(out, config, why);
+	return sinks[config->target](out, config, why);
 }

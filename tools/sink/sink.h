@@ -20,10 +20,16 @@
  * E_STOPPED. That is not a failure: nothing was taken, and the caller may
  * continue. Other failures are final for this output: every later call returns
  * them, and error() describes them.
+ *
+ * A program with a loop of its own opens an output, then calls set_waits(o,
+ * false). From then on functions return E_BUSY instead of waiting, and nothing
+ * was taken. Whenever a descriptor of pollfds() is ready or its time has come,
+ * the program calls work(o, 0).
  */
 #ifndef TOOLS_SINK_SINK_H
 #define TOOLS_SINK_SINK_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,10 +46,10 @@
 /* A session as its source knows it. Strings are borrowed until the output is
  * destroyed. */
 struct send_session {
-	const char *hostname, *name;
-	bool name_has_time;	/* the sink appends no time to the name */
-	uint64_t creation_time; /* s since the epoch; 0: not known */
-	uint32_t live_timer_us; /* 0: not live */
+	const char *hostname, *name; /* see config->is_new_dir */
+	bool name_has_time;	     /* the sink appends no time to the name */
+	uint64_t creation_time;	     /* s since the epoch; 0: not known */
+	uint32_t live_timer_us;	     /* 0: not live */
 	/* The same whenever this session is read, by any process; another
 	 * session has another. All zeros: a session that is sent once, and
 	 * never continued. To a relay it is the key of RESUME, so it should be
@@ -70,6 +76,9 @@ struct send_stats {
  * packet_seq_num that it needs next; for metadata: the bytes that it has. 0: it
  * has nothing. */
 typedef uint64_t send_position;
+
+#define SEND_ERROR_MAX 512
+#define SEND_POLLFDS CLIENT_POLLFDS
 
 struct send_output {
 	const struct send_output_ops *ops;
@@ -103,6 +112,13 @@ struct send_output_ops {
 	enum status (*close_stream)(struct send_output *o, unsigned number);
 	/* Do what is possible; wait at most TIMEOUT_MS for something to do. */
 	enum status (*work)(struct send_output *o, int timeout_ms);
+	/* See above. NULL: no function of this output waits. */
+	void (*set_waits)(struct send_output *o, bool waits);
+	/* The descriptors that work() would wait for; returns how many. *AT_NS
+	 * is the latest time for the next work(); UINT64_MAX: never. NULL:
+	 * there are none. */
+	unsigned (*pollfds)(struct send_output *o,
+	    struct pollfd out[SEND_POLLFDS], uint64_t *at_ns);
 	/* Is everything that was taken so far on the disk of the sink? E_BUSY:
 	 * not known yet, call again after work(). Never waits. */
 	enum status (*stored)(struct send_output *o, bool *is_all);
@@ -130,8 +146,6 @@ struct send_sink {
 	const struct send_sink_ops *ops;
 };
 
-#define SEND_ERROR_MAX 512
-
 struct send_sink_ops {
 	/* Open a session. CONFIG is copied. Waits, like the functions above;
 	 * not OK: WHY is one line, or "" for E_STOPPED. OK: a WHY that is not
@@ -143,14 +157,28 @@ struct send_sink_ops {
 	void (*destroy)(struct send_sink *sink);
 };
 
+enum send_target {
+	SEND_DIR,
+	SEND_RELAY,
+	SEND_TOPIC,
+};
+
 /* Where a sink writes. Zeros are the defaults, except as noted. */
 struct send_sink_config {
-	const char *program;	/* named in messages; required */
-	const char *to;		/* set by send_sink_address() */
-	struct url url;		/* TO, if the sink is a relay */
+	const char *program; /* named in messages; required */
+	/* Set by send_sink_address(). */
+	enum send_target target;
+	const char *to;
+	struct url url;		/* TO, if the target is a relay */
 	struct kafka_url kafka; /* TO, if it is a topic */
 
+	/* A directory: it must be new or empty, and has the sessions by their
+	 * names, without host and time. The session "" is TO itself. Otherwise
+	 * sessions are in TO/HOST/SESSION-TIME. */
+	bool is_new_dir;
+
 	/* A relay: struct client_config has them. */
+	unsigned timeout_ms;
 	unsigned outstanding;
 	uint64_t rate;
 	bool udp, resend;

@@ -3,7 +3,8 @@
  * The sink "a directory": DIR/HOST/SESSION-TIME/PATH has metadata, stream files
  * and their index files (streaming 5.6), as a relay writes them. A record
  * follows its packet, so they can be read at any time. After a crash the files
- * are cut to the last record whose packet is whole, and continued.
+ * are cut to the last record whose packet is whole, and continued; so only what
+ * is never continued is not synced.
  */
 #include "config.h"
 
@@ -29,7 +30,7 @@
 
 struct to_dir {
 	struct send_sink sink; /* first */
-	const char *path;      /* borrowed */
+	const struct send_sink_config *config;
 	int root;
 };
 
@@ -45,7 +46,8 @@ struct dir_stream {
 struct dir_output {
 	struct send_output output; /* first */
 	char *path;
-	int dir; /* locked: one writer at a time */
+	int dir;      /* locked: one writer at a time */
+	bool is_once; /* it is never continued */
 	struct dir_stream *streams;
 	unsigned n;
 	struct client_stats stats;
@@ -205,16 +207,19 @@ open_stream(struct dir_output *d, struct dir_stream *s, int dir,
 static struct dir_stream *
 new_stream(struct dir_output *d, const char *path, const char *channel)
 {
+	const bool has_path = path[0] != '\0';
 	struct relpath *p = NULL, *c = NULL;
 	struct dir_stream *more = NULL;
 	char *name = NULL;
 
-	if (relpath_parse(&p, (struct span){ path, strlen(path) }) == OK &&
+	if ((!has_path ||
+		relpath_parse(&p, (struct span){ path, strlen(path) }) == OK) &&
 	    relname_parse(&c, (struct span){ channel, strlen(channel) }) == OK)
 		more = realloc(d->streams, (d->n + 1) * sizeof(*more));
 	if (more != NULL)
 		d->streams = more;
-	if (more != NULL && asprintf(&name, "%s/%s", p->s, c->s) > 0)
+	if (more != NULL && asprintf(&name, "%s%s%s", has_path ? p->s : "",
+				has_path ? "/" : "", c->s) > 0)
 		more[d->n++] = (struct dir_stream){ .name = name,
 			.is_metadata = strcmp(channel, "metadata") == 0,
 			.data = -1,
@@ -339,7 +344,7 @@ nothing_to_do(struct send_output *o)
 static enum status
 sync_stream(struct dir_output *d, struct dir_stream *s)
 {
-	if (s->is_synced || s->data < 0)
+	if (d->is_once || s->is_synced || s->data < 0)
 		return OK;
 	if (fdatasync(s->data) != 0 ||
 	    (s->index >= 0 && fdatasync(s->index) != 0))
@@ -463,9 +468,11 @@ static const struct send_output_ops output_ops = {
 	.destroy = destroy,
 };
 
-/* "HOST/SESSION-TIME", as a relay names it. NULL: not valid. */
+/* "HOST/SESSION-TIME", as a relay names it, unless CONFIG says otherwise. NULL:
+ * not valid. */
 static char *
-session_path(const struct send_session *s)
+session_path(
+    const struct send_sink_config *config, const struct send_session *s)
 {
 	const time_t t = (time_t)(s->creation_time != 0 ? s->creation_time
 							: clock_wall_s());
@@ -473,6 +480,8 @@ session_path(const struct send_session *s)
 	struct relpath *host = NULL, *name = NULL;
 	struct tm tm;
 
+	if (config->is_new_dir)
+		return strdup(s->name);
 	if (!s->name_has_time && localtime_r(&t, &tm) != NULL)
 		(void)strftime(stamp, sizeof(stamp), "-%Y%m%d-%H%M%S", &tm);
 	if (relname_parse(&host,
@@ -491,8 +500,8 @@ static enum status
 open_dir(struct dir_output *d, const struct to_dir *t,
     const struct send_session *s, char why[SEND_ERROR_MAX])
 {
-	const bool is_new = relay_uuid_is_nil(&s->identity);
-	char *below = session_path(s);
+	const char *const to = t->config->to;
+	char *below = session_path(t->config, s);
 	struct stat st;
 	int error = EEXIST;
 
@@ -502,7 +511,8 @@ open_dir(struct dir_output *d, const struct to_dir *t,
 		    s->name);
 		return E_MALFORMED;
 	}
-	if (!is_new || fstatat(t->root, below, &st, 0) != 0) {
+	d->is_once = relay_uuid_is_nil(&s->identity);
+	if (!d->is_once || fstatat(t->root, below, &st, 0) != 0) {
 		d->dir = trace_dir_below(t->root, below);
 		error = errno;
 	}
@@ -510,7 +520,8 @@ open_dir(struct dir_output *d, const struct to_dir *t,
 		error = 0;
 	else if (d->dir >= 0)
 		error = errno;
-	if (asprintf(&d->path, "%s/%s", t->path, below) < 0) {
+	if (asprintf(&d->path, "%s%s%s", to, *below == '\0' ? "" : "/", below) <
+	    0) {
 		d->path = NULL;
 		error = ENOMEM;
 	}
@@ -518,7 +529,7 @@ open_dir(struct dir_output *d, const struct to_dir *t,
 	if (error == 0)
 		return OK;
 	(void)snprintf(why, SEND_ERROR_MAX, "%s: %s",
-	    d->path == NULL ? t->path : d->path,
+	    d->path == NULL ? to : d->path,
 	    error == EWOULDBLOCK ? "another program writes to it"
 				 : strerror(error));
 	return E_IO;
@@ -562,22 +573,28 @@ enum status
 to_dir_create(struct send_sink **out, const struct send_sink_config *config,
     char why[SEND_ERROR_MAX])
 {
+	const char *const to = config->to;
 	struct to_dir *t = calloc(1, sizeof(*t));
+	enum status st = E_IO;
 
 	if (t == NULL) {
 		(void)snprintf(why, SEND_ERROR_MAX, "%s", status_text(E_NOMEM));
 		return E_NOMEM;
 	}
 	*t = (struct to_dir){
-		.sink.ops = &sink_ops, .path = config->to, .root = -1
+		.sink.ops = &sink_ops, .config = config, .root = -1
 	};
-	if (mkdir(t->path, 0777) == 0 || errno == EEXIST)
-		t->root = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->root < 0) {
+	if (config->is_new_dir) {
+		st = trace_dir_open(&t->root, to, why, SEND_ERROR_MAX);
+	} else {
+		if (mkdir(to, 0777) == 0 || errno == EEXIST)
+			t->root = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		(void)snprintf(
-		    why, SEND_ERROR_MAX, "%s: %s", t->path, strerror(errno));
+		    why, SEND_ERROR_MAX, "%s: %s", to, strerror(errno));
+	}
+	if (t->root < 0) {
 		free(t);
-		return E_IO;
+		return st;
 	}
 	*out = &t->sink;
 	return OK;

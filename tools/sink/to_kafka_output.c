@@ -47,6 +47,8 @@ struct kafka_output {
 	uint64_t stored_at; /* what stored() waits for; 0: nothing */
 	uint64_t packets_before, bytes_before; /* of outputs before */
 	uint64_t beacons, bytes_out;
+	bool waits;
+	unsigned ended; /* records of the end that were sent */
 	bool is_finished;
 	char path[2 * RECORD_KEY_MAX];
 	char error[SEND_ERROR_MAX];
@@ -58,14 +60,16 @@ kafka_of(struct send_output *o)
 	return (struct kafka_output *)o;
 }
 
-/* May this thread go on waiting? */
-static bool
-waits(const struct kafka_output *k)
+/* Let some time pass, if this thread may wait. */
+static enum status
+wait_a_little(const struct kafka_output *k)
 {
+	if (!k->waits)
+		return E_BUSY;
 	if (!k->config.goes_on(k->config.arg))
-		return false;
+		return E_STOPPED;
 	(void)usleep(WAIT_MS * 1000);
-	return true;
+	return OK;
 }
 
 static enum status
@@ -117,7 +121,7 @@ produce(struct kafka_output *k, rd_kafka_topic_t *topic, const struct buf *key,
 }
 
 /* Send R as one record, and wait while there is no space for it. F is what it
- * means when it is delivered. E_STOPPED: it was not sent. */
+ * means when it is delivered. E_STOPPED, E_BUSY: it was not sent. */
 static enum status
 send_record(struct kafka_output *k, rd_kafka_topic_t *topic,
     const struct record *r, const struct delivery *f)
@@ -140,7 +144,8 @@ send_record(struct kafka_output *k, rd_kafka_topic_t *topic,
 		e = produce(k, topic, &key, r, &value, flight);
 		if (e != RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			break;
-		st = waits(k) ? check(k) : E_STOPPED;
+		st = wait_a_little(k);
+		st = st == OK ? check(k) : st;
 	}
 	buf_free(&key);
 	if (st == OK && e == RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -168,8 +173,10 @@ wait_all(struct kafka_output *k)
 {
 	enum status st = check(k);
 
-	while (st == OK && published(&k->session->done) < k->session->sent)
-		st = waits(k) ? check(k) : E_STOPPED;
+	while (st == OK && published(&k->session->done) < k->session->sent) {
+		st = wait_a_little(k);
+		st = st == OK ? check(k) : st;
+	}
 	return st;
 }
 
@@ -340,6 +347,7 @@ send_parts(struct kafka_output *k, struct kafka_stream *s,
 	struct delivery f = { .session = k->session,
 		.stream = s->delivery,
 		.packet_bytes = UINT64_MAX };
+	const bool waits = k->waits;
 	enum status st;
 	size_t at = 0;
 
@@ -355,7 +363,9 @@ send_parts(struct kafka_output *k, struct kafka_stream *s,
 		}
 		st = send_record(k, k->to->topic, &r, &f);
 		k->bytes_out += st == OK ? r.size : 0;
+		k->waits = true; /* a packet that has begun is sent */
 	} while (st == OK && at < p->size);
+	k->waits = waits;
 	return st;
 }
 
@@ -382,7 +392,10 @@ packet(
 		return st;
 	s->next_seq = packet->index.packet_seq_num + 1;
 	client_packet_done(packet);
-	return clock_now_ns() < k->state_ns ? OK : send_state(k, false);
+	/* The packet was taken: the next call reports a failure of this. */
+	if (clock_now_ns() >= k->state_ns)
+		(void)!send_state(k, false);
+	return OK;
 }
 
 static enum status
@@ -439,7 +452,13 @@ work(struct send_output *o, int timeout_ms)
 		st = send_state(k, false);
 	if (st == OK && timeout_ms > 0)
 		(void)usleep((useconds_t)timeout_ms * 1000);
-	return st == E_STOPPED ? OK : st;
+	return st == E_STOPPED || st == E_BUSY ? OK : st;
+}
+
+static void
+set_waits(struct send_output *o, bool waits)
+{
+	kafka_of(o)->waits = waits;
 }
 
 static enum status
@@ -477,10 +496,14 @@ finish(struct send_output *o)
 	const struct record r = { .kind = RECORD_SESSION_END };
 	enum status st = wait_all(k);
 
-	if (st == OK)
+	if (st == OK && k->ended == 0) {
 		st = send_plain(k, k->to->topic, &r);
-	if (st == OK)
+		k->ended += st == OK;
+	}
+	if (st == OK && k->ended == 1) {
 		st = send_state(k, true);
+		k->ended += st == OK;
+	}
 	if (st == OK)
 		st = wait_all(k);
 	k->is_finished |= st == OK;
@@ -550,6 +573,7 @@ static const struct send_output_ops output_ops = {
 	.lost = lost,
 	.close_stream = close_stream,
 	.work = work,
+	.set_waits = set_waits,
 	.stored = stored,
 	.flush = flush,
 	.cut = cut,
@@ -609,12 +633,13 @@ check_topics(struct kafka_output *k)
 		}
 		if (e != RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    clock_now_ns() > report_ns) {
-			fprintf(stderr, "tracepulse-send: kafka: %s: %s\n",
+			fprintf(stderr, "%s: kafka: %s: %s\n",
+			    to->errors.program,
 			    n > 0 ? to->url.sessions : to->url.topic,
 			    rd_kafka_err2str(e));
 			report_ns = UINT64_MAX;
 		}
-		if (!waits(k))
+		if (wait_a_little(k) != OK)
 			return E_STOPPED;
 	}
 	return OK;
@@ -666,7 +691,7 @@ enter(struct kafka_output *k)
 		if (published(&to->is_broken) == 0)
 			return OK;
 		published_release(&to->outputs);
-		if (!waits(k))
+		if (wait_a_little(k) != OK)
 			return E_STOPPED;
 	}
 }
@@ -684,7 +709,7 @@ join_session(struct kafka_output *k)
 		return fail(k, E_NOMEM, status_text(E_NOMEM));
 	k->session = s;
 	while (published(&s->done) < s->sent)
-		if (!waits(k))
+		if (wait_a_little(k) != OK)
 			return E_STOPPED;
 	publish(&s->lost, 0);
 	k->packets_before = published(&s->packets);
@@ -707,6 +732,7 @@ to_kafka_open(struct send_sink *sink, const struct send_output_config *config,
 	k->output.ops = &output_ops;
 	k->to = (struct to_kafka *)sink;
 	k->config = *config;
+	k->waits = true;
 	st = enter(k);
 	if (st != OK) {
 		free(k);

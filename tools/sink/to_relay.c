@@ -89,6 +89,18 @@ work(struct send_output *o, int timeout_ms)
 	return client_work(client_of(o), timeout_ms);
 }
 
+static void
+set_waits(struct send_output *o, bool waits)
+{
+	client_set_waits(client_of(o), waits);
+}
+
+static unsigned
+pollfds(struct send_output *o, struct pollfd out[SEND_POLLFDS], uint64_t *at_ns)
+{
+	return client_pollfds(client_of(o), out, at_ns);
+}
+
 static enum status
 stored(struct send_output *o, bool *is_all)
 {
@@ -161,6 +173,8 @@ static const struct send_output_ops output_ops = {
 	.beacon = beacon,
 	.close_stream = close_stream,
 	.work = work,
+	.set_waits = set_waits,
+	.pollfds = pollfds,
 	.stored = stored,
 	.flush = flush,
 	.cut = cut,
@@ -188,6 +202,7 @@ client_config_of(
 		.hostname = s->hostname,
 		.name_has_time = s->name_has_time,
 		.live_timer_us = s->live_timer_us,
+		.timeout_ms = sink->timeout_ms,
 		.outstanding = sink->outstanding,
 		.rate = sink->rate,
 		.identity = has_identity && !sink->udp ? &r->identity : NULL,
