@@ -18,18 +18,24 @@ def numbers(found):
     return sorted(e["wire_len"] - make.NUMBERED for e in found)
 
 
+def contents(folder):
+    """path -> bytes of each file below a folder."""
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
 def nothing_is_overwritten():
     with program.directory() as top:
         path = make.write(f"{top}/a.pcap", list(make.some(10, 1)))
         out = pathlib.Path(top, "out")
         out.mkdir()
         program.run("-i", path, "--output", out)  # it is empty
-        before = {p: p.read_bytes() for p in out.iterdir()}
+        before = contents(out)
+        check(f"{out}/index/stream_0.idx" in map(str, before), f"{before}")
         for place in out, path, f"{top}/none/below":
             result = program.run("-i", path, "--output", place, status=1)
             check(str(place) in result.err and len(result.lines()) == 1,
                   result.err)
-        equal({p: p.read_bytes() for p in out.iterdir()}, before, "files")
+        equal(contents(out), before, "files")
 
 
 def a_size_needs_a_unit():

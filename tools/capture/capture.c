@@ -224,8 +224,8 @@ static const struct {
 	size_t at; /* in struct capture_options */
 	sink_create *create;
 } outputs[] = {
-	{ offsetof(struct capture_options, relay), sink_relay_create },
-	{ offsetof(struct capture_options, output), sink_dir_create },
+	{ offsetof(struct capture_options, relay), sink_ctf_create },
+	{ offsetof(struct capture_options, output), sink_ctf_create },
 	{ offsetof(struct capture_options, write), sink_file_create },
 };
 
@@ -268,6 +268,16 @@ open_sink(struct capture *c)
 }
 
 static enum status
+drop_privileges(void)
+{
+	const enum status st = privileges_drop();
+
+	if (st != OK)
+		console_error(strerror(errno));
+	return st;
+}
+
+static enum status
 prepare(struct capture *c)
 {
 	const struct capture_options *o = c->options;
@@ -295,12 +305,13 @@ prepare(struct capture *c)
 	/* The processes that read files do not have the key. */
 	if (st == OK)
 		st = load_key(c);
+	/* librdkafka starts threads that take no signal. */
+	if (st == OK && o->target.target == SEND_TOPIC)
+		st = drop_privileges();
 	if (st == OK)
 		st = open_sink(c);
-	if (st == OK && privileges_drop() != OK) {
-		console_error(strerror(errno));
-		return E_IO;
-	}
+	if (st == OK && o->target.target != SEND_TOPIC)
+		st = drop_privileges();
 	if (st != OK)
 		return st;
 	is_open = 1;
@@ -375,13 +386,14 @@ static void
 print_view(const struct capture *c)
 {
 	const struct capture_options *o = c->options;
-	const bool is_six = strchr(o->url.host, ':') != NULL;
+	const char *host = o->target.url.host;
+	const bool is_six = strchr(host, ':') != NULL;
 	char of_host[URL_HOST_MAX + HOST_NAME_MAX + 32];
 
-	if (!o->live || o->quiet || o->json)
+	if (!o->live || o->target.target != SEND_RELAY || o->quiet || o->json)
 		return;
 	(void)snprintf(of_host, sizeof(of_host), "net://%s%s%s/host/%s",
-	    is_six ? "[" : "", o->url.host, is_six ? "]" : "", c->hostname);
+	    is_six ? "[" : "", host, is_six ? "]" : "", c->hostname);
 	fprintf(stderr,
 	    "tracepulse-capture: watch it: babeltrace2 %s/%s\n"
 	    "(to see a session of LTTng beside it, add %s/NAME)\n",

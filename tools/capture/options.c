@@ -15,6 +15,8 @@
 /* 1 GiB: the kernel shares less than 4. */
 #define BUFFER_KIB_MAX (1024 * 1024)
 #define MB UINT64_C(1000000)
+/* The longest time without progress while the session is opened. */
+#define RELAY_TIMEOUT_MS 10000
 /* Six digits, as with tcpdump -W. */
 #define FILES_MAX 1000000
 #define TIME_MAX_NS (UINT64_C(366) * 86400 * NS_PER_S)
@@ -110,18 +112,43 @@ choose_output(struct capture_options *o, uint64_t *given)
 		o->payload = PAYLOAD_SUMMARY;
 }
 
+/* The address of a relay or a topic, or the directory. */
+static enum status
+check_target(struct capture_options *o, uint64_t given)
+{
+	static const unsigned of_relay[] = { OPT_UDP };
+	struct send_sink_config *t = &o->target;
+	const char *to = o->relay != NULL ? o->relay : o->output;
+	const char *why;
+
+	if (send_sink_address(t, to, &why) != OK ||
+	    (o->relay != NULL && t->target == SEND_DIR &&
+		url_parse(&t->url, to, &why) != OK))
+		return option_refuse(&table, "%s: %s", to, why);
+	if (o->output != NULL && t->target != SEND_DIR)
+		return option_refuse(
+		    &table, "--output %s: a directory is required", to);
+	t->resend = t->udp;
+	if (t->target == SEND_TOPIC)
+		return option_only(
+		    &table, given, of_relay, ARRAY_LEN(of_relay), "a relay");
+	if (t->kafka_config != NULL)
+		return option_refuse(
+		    &table, "--kafka-config requires a kafka:// URL");
+	return OK;
+}
+
 static enum status
 check_output(struct capture_options *o, uint64_t given)
 {
 	static const unsigned of_relay[] = { OPT_LIVE, OPT_UDP, OPT_RETRY,
-		OPT_SESSION };
+		OPT_SESSION, OPT_KAFKA_CONFIG };
 	static const unsigned of_output[] = { OPT_ROTATE_SIZE,
 		OPT_ROTATE_TIME };
 	static const unsigned of_write[] = { OPT_COMPRESS, OPT_FILE_SIZE,
 		OPT_FILE_TIME, OPT_FILE_COUNT, OPT_PACKET_BUFFERED,
 		OPT_PRECISION };
 	static const unsigned of_compress[] = { OPT_COMPRESS_TYPE };
-	const char *why;
 
 	if ((o->relay != NULL) + (o->output != NULL) + (o->write != NULL) != 1)
 		return option_refuse(&table,
@@ -148,9 +175,7 @@ check_output(struct capture_options *o, uint64_t given)
 		o->rotation.max_bytes = o->file_mb * MB;
 		o->rotation.max_ns = o->file_s * NS_PER_S;
 	}
-	if (o->relay != NULL && url_parse(&o->url, o->relay, &why) != OK)
-		return option_refuse(&table, "%s: %s", o->relay, why);
-	return OK;
+	return o->write != NULL ? OK : check_target(o, given);
 }
 
 /* Other options than these would have no effect with --from-ctf. */
@@ -199,7 +224,10 @@ capture_options_parse(struct capture_options *o, int argc, char **argv)
 		.direction = CAPTURE_INOUT,
 		.flush_ns = FLUSH_NS,
 		.checksums = ANON_BLANK,
-		.compression = SINK_GZIP };
+		.compression = SINK_GZIP,
+		.target = { .program = table.program,
+		    .is_new_dir = true,
+		    .timeout_ms = RELAY_TIMEOUT_MS } };
 	st = option_parse(&table, o, argc, argv, &words);
 	o->is_done = words.is_done || o->lists_formats || o->lists_interfaces ||
 		     o->lists_time_stamps;

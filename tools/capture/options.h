@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "tools/capture/pipeline.h"
 #include "tools/capture/rotation.h"
-#include "tools/client/url.h"
+#include "tools/sink/sink.h"
 
 /* Inputs of one trace. */
 #define CAPTURE_INPUTS_MAX 16
@@ -51,8 +51,8 @@ struct capture_options {
 
 	/* One of these three: see outputs[] in capture.c. */
 	const char *relay, *output, *write;
-	struct url url; /* of relay */
-	bool udp, live, retry;
+	struct send_sink_config target; /* RELAY or OUTPUT */
+	bool live, retry;
 	const char *session;
 	const char *hostname; /* NULL: this host's */
 	uint64_t flush_ns;

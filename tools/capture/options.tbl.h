@@ -45,8 +45,11 @@ OPTION(HASH, 0, "hash", "balance|flow", CHOICE(hash),
     "share packets among threads in turn, or by flow [balance]")
 OPTION(ORDER, 0, "order", "stream|strict", CHOICE(order),
     "keep packets in order within each thread's stream, or within a whole input [stream]")
-OPTION(RELAY, 0, "relay", "URL", GROUP("To a relay", TEXT(relay)),
-    "send to a relay: net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH]")
+OPTION(RELAY, 0, "relay", "URL", GROUP("To a relay or Kafka", TEXT(relay)),
+    "send to a relay, net://HOST[:CONTROL-PORT[:DATA-PORT]][/PATH], or to Apache Kafka, "
+    "kafka://BROKER[:PORT][,BROKER[:PORT]].../TOPIC")
+OPTION(KAFKA_CONFIG, 0, "kafka-config", "FILE", TEXT(target.kafka_config),
+    "Kafka: FILE has settings of librdkafka, KEY=VALUE in each line [none]")
 OPTION(LIVE, 0, "live", NULL, FLAG(live),
     "send a live session, to which viewers may attach")
 OPTION(SESSION, 0, "session", "NAME", TEXT(session),
@@ -57,7 +60,7 @@ OPTION(FLUSH, 0, "flush", "TIME", TIME(flush_ns, FLUSH_MIN_NS, FLUSH_MAX_NS),
     "send packets after they have waited this long for more [1s]")
 OPTION(RETRY, 0, "retry", NULL, FLAG(retry),
     "try again while there is no relay; another session then goes on")
-OPTION(UDP, 0, "udp", NULL, FLAG(udp),
+OPTION(UDP, 0, "udp", NULL, FLAG(target.udp),
     "send packets as datagrams; the relay must be tracepulse-relayd")
 OPTION(OUTPUT, 0, "output", "DIR", GROUP("To a directory", TEXT(output)),
     "write a CTF trace into a new or empty directory")

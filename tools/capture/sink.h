@@ -98,10 +98,8 @@ struct capture_options;
 typedef enum status sink_create(struct sink **out,
     const struct sink_config *config, const struct capture_options *options,
     char why[SINK_ERROR_MAX]) MUST_CHECK;
-/* Takes CTF packets, into a directory. */
-sink_create sink_dir_create;
-/* Takes CTF packets, to a relay. */
-sink_create sink_relay_create;
+/* Takes CTF packets, to options->target. */
+sink_create sink_ctf_create;
 /* Takes records, to a file or an output of libtrace. */
 sink_create sink_file_create;
 
