@@ -7,6 +7,7 @@ away. Started by hand it stays until its input ends:
     tests/kafka/cluster.py build/kafka
 """
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -21,6 +22,7 @@ import time
 BROKERS = 3
 READY_S = 120           # three JVMs beside other tests
 HEAP = "-Xmx320m"
+USER, MECHANISM = "traces", "SCRAM-SHA-512"
 CLUSTER_ID = "dHJhY2VwdWxzZS10ZXN0cw"   # 16 bytes in base64
 
 
@@ -31,6 +33,22 @@ def free_ports(count):
         for sock in socks:
             sock.bind(("127.0.0.1", 0))
         return [sock.getsockname()[1] for sock in socks]
+
+
+def certificate(top):
+    """A certificate authority of one's own, in TOP/ca.pem, and a broker's key
+    and certificate, in TOP/broker.pem."""
+    def make(name, *options):
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+             f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem",
+             *options], cwd=top, check=True, capture_output=True)
+    make("ca")
+    make("broker", "-CA", "ca.pem", "-CAkey", "ca.key", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE")
+    with open(top / "broker.pem", "a", encoding="ascii") as store:
+        store.write((top / "broker.key").read_text())
 
 
 def missing(jars):
@@ -55,7 +73,7 @@ class Broker:
             f"{name}={value}\n" for name, value in
             cluster.properties(number, self.top / "log").items()))
         cluster.java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID,
-                     "-c", self.config)
+                     "-c", self.config, *cluster.users())
 
     def start(self):
         with open(self.top / "output", "ab") as output:
@@ -78,15 +96,21 @@ class Broker:
 
 
 class Cluster:
-    """Used with with: there are BROKERS, and they answer."""
+    """Used with with: there are BROKERS, and they answer. With a PASSWORD they
+    also answer the user USER by SASL_SSL, at the addresses SECURE; the
+    certificate authority is TOP/ca.pem."""
 
-    def __init__(self, jars, brokers=BROKERS, settings=None):
-        self.jars, self.settings = pathlib.Path(jars).resolve(), settings or {}
-        ports = free_ports(2 * brokers)
-        self.ports, self.controllers = ports[:brokers], ports[brokers:]
+    def __init__(self, jars, brokers=BROKERS, password=None):
+        self.jars, self.password = pathlib.Path(jars).resolve(), password
+        ports = free_ports(3 * brokers)
+        self.ports, self.controllers, self.secure_ports = (
+            ports[n * brokers:(n + 1) * brokers] for n in range(3))
+        self.secure = ",".join(f"127.0.0.1:{n}" for n in self.secure_ports)
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="tracepulse-kafka-"))
         try:
+            if password is not None:
+                certificate(self.top)
             self.brokers = [Broker(self, n) for n in range(brokers)]
         except BaseException:
             shutil.rmtree(self.top)
@@ -116,8 +140,34 @@ class Cluster:
             "broker.heartbeat.interval.ms": 500,
             "group.min.session.timeout.ms": 1000,
             "auto.create.topics.enable": "false",
-            **self.settings,
+            **self.secrets(number),
         }
+
+    def secrets(self, number):
+        """Properties for encryption."""
+        if self.password is None:
+            return {}
+        return {
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.ports[number]},"
+                         f"CONTROLLER://127.0.0.1:{self.controllers[number]},"
+                         f"SASL_SSL://127.0.0.1:{self.secure_ports[number]}",
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{protocol}" for name, protocol in (
+                    ("PLAINTEXT", "PLAINTEXT"), ("CONTROLLER", "PLAINTEXT"),
+                    ("SASL_SSL", "SASL_SSL"))),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": self.top / "broker.pem",
+            "sasl.enabled.mechanisms": MECHANISM,
+            f"listener.name.sasl_ssl.{MECHANISM.lower()}.sasl.jaas.config":
+                "org.apache.kafka.common.security.scram.ScramLoginModule "
+                "required;",
+        }
+
+    def users(self):
+        """Options that make the user."""
+        return [] if self.password is None else [
+            "--add-scram", f"{MECHANISM}=[name={USER},password="
+                           f"{self.password}]"]
 
     def java_command(self, name, *arguments):
         return ["java", HEAP, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
@@ -142,6 +192,32 @@ class Cluster:
                   self.bootstrap, "--create", "--topic", name, "--partitions",
                   partitions, "--replication-factor",
                   min(3, len(self.ports)), *options)
+
+    def move(self, topics, brokers):
+        """Partitions of TOPICS, {name: how many}, to these BROKERS; returns
+        when they are there."""
+        plan = self.top / "plan.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": [
+            {"topic": name, "partition": n, "replicas": brokers}
+            for name, count in topics.items() for n in range(count)]}))
+        tool = ("org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+                "--bootstrap-server", self.bootstrap,
+                "--reassignment-json-file", plan)
+        self.java(*tool, "--execute")
+        until = time.monotonic() + READY_S
+        while "still in progress" in (
+                said := self.java(*tool, "--verify")):
+            if time.monotonic() > until:
+                raise RuntimeError(said)
+
+    def shares(self, group):
+        """How many partitions each member of the group has."""
+        said = self.java(
+            "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+            "--bootstrap-server", self.bootstrap, "--describe", "--members",
+            "--group", group, "--timeout", 60000)
+        return [int(n) for n in re.findall(
+            rf"^{group} .* (\d+) *$", said, re.M)]
 
     def described(self, pattern, *options):
         """The first number that PATTERN finds in what the cluster says of

@@ -40,7 +40,7 @@ def edges_of(daemon, count=SESSIONS):
     """Sessions, each with a packet, of several hosts."""
     edges = []
     for n in range(count):
-        dated = DATED.replace("080000", f"0800{n:02}")
+        dated = DATED.replace("080000", f"08{n // 60:02}{n % 60:02}")
         edges.append(Edge(daemon, name=f"s{n}", host=f"h{n % 3}", env=dated,
                           created=chain.CREATED + n, number=n))
         edges[-1].stream()
@@ -104,22 +104,47 @@ def beacons():
             q.stop()
 
 
-def survive(cluster, first, second, kills, others=()):
-    """Kill the sender, the member or the relay that stores at random points
-    under load, or call one of the OTHERS: every packet is there once, in one
-    session, and babeltrace2 prints the same events."""
+def load(edges, chance, seconds, size=512):
+    """Packets of any session."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        chance.choice(edges).packet(size=size)
+        time.sleep(0.002)
+
+
+def all_arrives(first, second, edges):
+    """Once, in one session each, to the end of the sessions; babeltrace2 prints
+    the same events."""
+    for e in edges:
+        e.packet()
+    for e in edges:
+        wait_until(e.path, is_same(first, second, e), 120)
+        e.end()
+    wait_until("the end", lambda: not viewer.greeted(second).list(), 30)
+    for e in edges:
+        check(is_same(first, second, e)(), e.path)
+        equal(*(ctf.read(r.out / e.path) for r in (second, first)),
+              f"events of {e.path}")
+    equal(len(list(second.out.glob("h*/*"))), len(edges), "sessions")
+
+
+def dice():
+    """SEED=N repeats what they throw."""
     seed = int(os.environ.get("SEED", time.time_ns() % 10**6))
     print("SEED =", seed, flush=True)
-    chance = random.Random(seed)
+    return random.Random(seed)
+
+
+def survive(cluster, first, second, kills, others=()):
+    """Kill the sender, the member or the relay that stores at random points
+    under load, or call one of the OTHERS."""
+    chance = dice()
     second.command += chain._ports(second)
     edges = edges_of(first)
     p, q = sending(first, cluster), storing(cluster, second)
     try:
         for n in range(kills):
-            until = time.monotonic() + chance.uniform(0.5, 5)
-            while time.monotonic() < until:
-                chance.choice(edges).packet()
-                time.sleep(0.002)
+            load(edges, chance, chance.uniform(0.5, 5))
             what = chance.choice(["sender", "member", "relay", *others])
             print(n, getattr(what, "__name__", what), flush=True)
             if what == "sender":
@@ -133,17 +158,7 @@ def survive(cluster, first, second, kills, others=()):
                 second.start_again()
             else:
                 what(chance)
-        for e in edges:
-            e.packet()
-        for e in edges:
-            wait_until(e.path, is_same(first, second, e), 90)
-            e.end()
-        wait_until("the end", lambda: not viewer.greeted(second).list(), 30)
-        for e in edges:
-            check(is_same(first, second, e)(), e.path)
-            equal(*(ctf.read(r.out / e.path) for r in (second, first)),
-                  f"events of {e.path}")
-        equal(len(list(second.out.glob("h*/*"))), SESSIONS, "sessions")
+        all_arrives(first, second, edges)
         p.stop()
         q.stop()
     finally:
@@ -196,12 +211,7 @@ def brokers_are_away():
                     e.packet()
             time.sleep(3)
             cluster.order("up", 0)
-            for e in edges:
-                wait_until(e.path, is_same(first, second, e), 60)
-            for e in edges:
-                e.end()
-            wait_until("the end", lambda: not viewer.greeted(second).list(),
-                       30)
+            all_arrives(first, second, edges)
             p.stop()
             q.stop()
         for who in p, q:
@@ -220,11 +230,7 @@ def producer_is_fenced():
             for _ in range(50):
                 for e in edges:
                     e.packet()
-            for e in edges:
-                wait_until(e.path, is_same(first, second, e), 60)
-                e.end()
-            wait_until("the end", lambda: not viewer.greeted(second).list(),
-                       30)
+            all_arrives(first, second, edges)
             p.stop()
             q.stop()
         check("Fatal error" in p.complaint, p.complaint)
