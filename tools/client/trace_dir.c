@@ -44,12 +44,6 @@ trace_dir_open(int *out, const char *path, char *why, size_t size)
 	return E_EXISTS;
 }
 
-int
-trace_dir_create(int dir, const char *name)
-{
-	return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-}
-
 bool
 trace_dir_write(int fd, const uint8_t *p, size_t n, uint64_t at)
 {

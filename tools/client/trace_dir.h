@@ -17,8 +17,6 @@ enum status trace_dir_open(
 /* The directory PATH below DIR, which is created with those above it; links are
  * not followed. PATH is a relpath (common/relpath.h). -1 with errno. */
 int trace_dir_below(int dir, const char *path);
-/* A new file in DIR; -1 with errno. */
-int trace_dir_create(int dir, const char *name);
 /* All of it at byte AT, or errno. */
 bool trace_dir_write(int fd, const uint8_t *p, size_t n, uint64_t at);
 

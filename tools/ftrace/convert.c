@@ -2,8 +2,6 @@
 /* tracepulse-ftrace convert: converts a finished trace.dat to CTF. */
 #include "config.h"
 
-#include "tools/ftrace/convert.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -17,6 +15,7 @@
 #include "tools/ftrace/kernel_stream.h"
 #include "tools/ftrace/dat_pages.h"
 #include "tools/ftrace/order.h"
+#include "tools/sink/sink.h"
 
 #define PROGRAM "tracepulse-ftrace convert"
 #define SESSION_SIZE 200
@@ -24,7 +23,7 @@
 struct convert_options {
 	const char *file;
 	const char *directory, *relay; /* one of them is NULL */
-	struct url url;		       /* RELAY, parsed */
+	struct send_sink_config target;
 	char session[SESSION_SIZE];
 	enum kernel_names names;
 	bool has_offset, is_quiet, has_symbols;
@@ -87,7 +86,7 @@ name_session(struct convert_options *o)
 static enum status
 take_operands(struct convert_options *o, int n, char **operands)
 {
-	const char *why;
+	const char *to, *why;
 
 	if (n < 1)
 		return option_refuse(&table, "FILE is required; see --help");
@@ -100,8 +99,17 @@ take_operands(struct convert_options *o, int n, char **operands)
 		return option_refuse(&table, "--session requires --relay");
 	if (o->session[0] == '\0')
 		name_session(o);
-	if (o->relay != NULL && url_parse(&o->url, o->relay, &why) != OK)
-		return option_refuse(&table, "%s: %s", o->relay, why);
+	to = o->relay != NULL ? o->relay : o->directory;
+	if (send_sink_address(&o->target, to, &why) != OK ||
+	    (o->relay != NULL && o->target.target == SEND_DIR &&
+		url_parse(&o->target.url, to, &why) != OK))
+		return option_refuse(&table, "%s: %s", to, why);
+	if (o->relay == NULL && o->target.target != SEND_DIR)
+		return option_refuse(
+		    &table, "%s: a directory is required; or --relay", to);
+	if (o->target.kafka_config != NULL && o->target.target != SEND_TOPIC)
+		return option_refuse(
+		    &table, "--kafka-config requires a kafka:// URL");
 	return OK;
 }
 
@@ -112,7 +120,13 @@ struct convert {
 	const struct convert_options *options;
 	struct mapped file;
 	struct dat *dat;
-	struct convert_sink *sink;
+	struct send_sink *sink;
+	struct send_output *out;
+	char host[DAT_NAME_MAX];
+	enum status failed;	   /* of OUT */
+	char folder[DAT_NAME_MAX]; /* of the ring buffer */
+	unsigned stream;	   /* of the CPU, if it has one */
+	bool has_stream;
 	struct kernel_counts counts;
 	unsigned n_buffers; /* with pages */
 	unsigned n_cpus;    /* with pages, in all buffers */
@@ -136,6 +150,86 @@ complain(const char *about, const char *what)
 	return E_IO;
 }
 
+/* ST is the result of a function of the output. */
+static enum status
+check(struct convert *c, enum status st)
+{
+	const char *why = c->out->ops->error(c->out);
+
+	if (st == OK || c->failed != OK)
+		return st;
+	c->failed = st;
+	(void)complain(
+	    c->options->file, why[0] != '\0' ? why : status_text(st));
+	return st;
+}
+
+static enum status
+add_stream(struct convert *c, const char *name, unsigned *number)
+{
+	send_position position;
+
+	return c->out->ops->add_stream(
+	    c->out, c->folder, name, number, &position);
+}
+
+static enum status
+begin_buffer(
+    struct convert *c, const char *name, const struct kernel_trace *trace)
+{
+	const bool is_top = c->options->target.target == SEND_DIR &&
+			    c->n_buffers == 1;
+	unsigned metadata;
+	enum status st;
+
+	kernel_file_name(c->folder, name, MAIN_BUFFER);
+	if (is_top)
+		c->folder[0] = '\0';
+	st = add_stream(c, "metadata", &metadata);
+	if (st == OK)
+		st = c->out->ops->metadata(c->out, metadata,
+		    buf_data(&trace->metadata), buf_len(&trace->metadata));
+	return check(c, st);
+}
+
+static enum status
+begin_stream(struct convert *c, unsigned cpu)
+{
+	char name[32];
+	enum status st;
+
+	(void)snprintf(name, sizeof(name), "cpu_%u", cpu);
+	st = add_stream(c, name, &c->stream);
+	c->has_stream = st == OK;
+	return st == OK ? c->out->ops->streams_sent(c->out) : st;
+}
+
+static enum status
+end_stream(struct convert *c)
+{
+	if (!c->has_stream)
+		return OK;
+	c->has_stream = false;
+	return check(c, c->out->ops->close_stream(c->out, c->stream));
+}
+
+static enum status
+send_packet(void *arg, const struct kernel_packet *p)
+{
+	struct convert *c = arg;
+	struct client_packet packet = kernel_client_packet(p);
+	enum status st = c->has_stream ? OK : begin_stream(c, p->cpu);
+
+	if (st == OK && c->out->ops->keeps_packets)
+		st = kernel_client_packet_copy(&packet, p);
+	if (st != OK)
+		return check(c, st);
+	st = c->out->ops->packet(c->out, c->stream, &packet);
+	if (st != OK)
+		client_packet_done(&packet); /* on failure it stays ours */
+	return check(c, st);
+}
+
 static enum status
 take_page(void *arg, const uint8_t *page)
 {
@@ -146,10 +240,8 @@ take_page(void *arg, const uint8_t *page)
 static enum status
 check_pages(struct convert *c, unsigned cpu, enum status st)
 {
-	if (c->sink->error[0] != '\0')
-		return complain(c->options->file, c->sink->error);
-	if (st == OK)
-		return OK;
+	if (c->failed != OK || st == OK)
+		return c->failed;
 	fprintf(stderr, PROGRAM ": %s: CPU %u: cannot read its pages: %s\n",
 	    c->options->file, cpu, status_text(st));
 	c->counts.malformed++;
@@ -164,8 +256,8 @@ convert_cpu(struct convert *c, const struct kernel_trace *trace,
 		.trace = trace,
 		.cpu = cpu->cpu,
 		.page_size = b->page_size,
-		.packet = c->sink->ops->packet,
-		.arg = c->sink,
+		.packet = send_packet,
+		.arg = c,
 	};
 	struct kernel_stream *s;
 	enum status st = kernel_stream_create(&s, &config);
@@ -173,9 +265,8 @@ convert_cpu(struct convert *c, const struct kernel_trace *trace,
 	if (st != OK)
 		return complain(c->options->file, status_text(st));
 	st = dat_pages_each(c->dat, b, cpu, c->file.p, c->file.n, take_page, s);
-	if (c->sink->error[0] == '\0' && kernel_stream_flush(s) == OK &&
-	    c->sink->ops->end_stream != NULL &&
-	    c->sink->ops->end_stream(c->sink) != OK && st == OK)
+	if (c->failed == OK && kernel_stream_flush(s) == OK &&
+	    end_stream(c) != OK && st == OK)
 		st = E_IO;
 	st = check_pages(c, cpu->cpu, st);
 	kernel_counts_add(&c->counts, &s->counts);
@@ -201,7 +292,7 @@ convert_buffer(struct convert *c, const struct dat_buffer *b)
 {
 	struct kernel_settings settings = { .names = c->options->names,
 		.buffer = b->name };
-	char why[DAT_WHY_MAX], folder[DAT_NAME_MAX];
+	char why[DAT_WHY_MAX];
 	struct kernel_trace *trace;
 	enum status st;
 
@@ -214,10 +305,7 @@ convert_buffer(struct convert *c, const struct dat_buffer *b)
 	st = kernel_trace_create(&trace, c->dat, &settings, why);
 	if (st != OK)
 		return complain(c->options->file, why);
-	kernel_file_name(folder, b->name, MAIN_BUFFER);
-	st = c->sink->ops->begin(c->sink, folder, trace);
-	if (st != OK)
-		st = complain(c->options->file, c->sink->error);
+	st = begin_buffer(c, b->name, trace);
 	for (unsigned i = 0; i < b->n_cpus && st == OK; i++)
 		st = convert_cpu(c, trace, b, &b->cpus[i]);
 	kernel_trace_destroy(trace);
@@ -248,20 +336,32 @@ open_file(struct convert *c)
 	return OK;
 }
 
+/* A signal ends the program. */
+static bool
+always(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
 static enum status
 open_sink(struct convert *c)
 {
 	const struct convert_options *o = c->options;
-	char why[CONVERT_ERROR_MAX], host[DAT_NAME_MAX];
+	const char *about = o->relay != NULL ? o->relay : o->file;
+	char why[SEND_ERROR_MAX];
+	const struct send_output_config config = {
+		.session = { .hostname = c->host,
+		    .name = o->relay != NULL ? o->session : "" },
+		.goes_on = always,
+	};
+	enum status st;
 
-	if (o->relay == NULL) {
-		c->sink = convert_dir_create(
-		    o->directory, c->n_buffers == 1, why);
-		return c->sink == NULL ? complain(o->file, why) : OK;
-	}
-	kernel_file_name(host, c->dat->hostname, "unknown");
-	c->sink = convert_relay_create(&o->url, o->session, host, why);
-	return c->sink == NULL ? complain(o->relay, why) : OK;
+	kernel_file_name(c->host, c->dat->hostname, "unknown");
+	st = send_sink_open(&c->sink, &o->target, why);
+	if (st == OK)
+		st = c->sink->ops->open(c->sink, &config, &c->out, why);
+	return st == OK ? OK : complain(about, why);
 }
 
 static void
@@ -294,9 +394,8 @@ convert_all(struct convert *c)
 	for (unsigned i = 0; st == OK && i < c->dat->n_buffers; i++)
 		if (c->dat->buffers[i].n_cpus > 0)
 			st = convert_buffer(c, &c->dat->buffers[i]);
-	if (st == OK && c->sink->ops->finish != NULL &&
-	    c->sink->ops->finish(c->sink) != OK)
-		st = complain(c->options->file, c->sink->error);
+	if (st == OK)
+		st = check(c, c->out->ops->finish(c->out));
 	if (st == OK)
 		report(c);
 	return st;
@@ -305,7 +404,8 @@ convert_all(struct convert *c)
 int
 command_convert(int argc, char **argv)
 {
-	struct convert_options o = { 0 };
+	struct convert_options o = { .target = { .program = PROGRAM,
+					 .is_new_dir = true } };
 	struct convert c = { .options = &o };
 	enum status st;
 	struct option_words words;
@@ -318,6 +418,8 @@ command_convert(int argc, char **argv)
 		return EXIT_USAGE;
 	signal(SIGBUS, on_bus_error);
 	st = convert_all(&c);
+	if (c.out != NULL)
+		c.out->ops->destroy(c.out);
 	if (c.sink != NULL)
 		c.sink->ops->destroy(c.sink);
 	dat_free(c.dat);

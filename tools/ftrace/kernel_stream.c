@@ -254,16 +254,11 @@ kernel_counts_add(struct kernel_counts *sum, const struct kernel_counts *c)
 	sum->dropped += c->dropped;
 }
 
-enum status
-kernel_client_packet(struct client_packet *out, const struct kernel_packet *p)
+struct client_packet
+kernel_client_packet(const struct kernel_packet *p)
 {
-	uint8_t *copy = malloc(p->size);
-
-	if (copy == NULL)
-		return E_NOMEM;
-	memcpy(copy, p->data, p->size);
-	*out = (struct client_packet){
-		.data = copy,
+	return (struct client_packet){
+		.data = p->data,
 		.size = p->size,
 		.index = { .packet_size = (uint64_t)p->size * 8,
 		    .content_size = (uint64_t)p->size * 8,
@@ -273,9 +268,21 @@ kernel_client_packet(struct client_packet *out, const struct kernel_packet *p)
 		    .ctf_stream = KERNEL_STREAM_CLASS,
 		    .ctf_instance = p->cpu,
 		    .packet_seq_num = p->seq },
-		.done = free,
-		.arg = copy,
 	};
+}
+
+enum status
+kernel_client_packet_copy(
+    struct client_packet *out, const struct kernel_packet *p)
+{
+	uint8_t *copy = malloc(p->size);
+
+	if (copy == NULL)
+		return E_NOMEM;
+	memcpy(copy, p->data, p->size);
+	*out = kernel_client_packet(p);
+	out->data = out->arg = copy;
+	out->done = free;
 	return OK;
 }
 

@@ -96,8 +96,11 @@ void kernel_stream_drop(struct kernel_stream *s, const struct kernel_packet *p);
 void kernel_counts_add(
     struct kernel_counts *sum, const struct kernel_counts *c);
 
+/* The same packet; its bytes are borrowed, and nothing is called when it is
+ * done. */
+struct client_packet kernel_client_packet(const struct kernel_packet *p);
 /* Copies P; client_packet_done() frees the copy. */
-enum status kernel_client_packet(
+enum status kernel_client_packet_copy(
     struct client_packet *out, const struct kernel_packet *p) MUST_CHECK;
 
 /* A name from a peer as one component of a path. An empty NAME becomes

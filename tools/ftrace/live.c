@@ -75,7 +75,7 @@ queue_packet(void *arg, const struct kernel_packet *p)
 	if (!l->has_failed &&
 	    l->bytes + n <= (LIVE_QUEUE_BYTES - *queued) / LIVE_QUEUE_PART)
 		i = malloc(sizeof(*i));
-	if (i == NULL || kernel_client_packet(&i->packet, p) != OK) {
+	if (i == NULL || kernel_client_packet_copy(&i->packet, p) != OK) {
 		free(i);
 		kernel_stream_drop(c->ctf, p);
 		if (l->has_failed || l->client == NULL)

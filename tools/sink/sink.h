@@ -85,6 +85,8 @@ struct send_output {
 };
 
 struct send_output_ops {
+	/* packet() may return before the packet is done. */
+	bool keeps_packets;
 	/* Add a stream of the trace in the folder PATH of the session; see
 	 * client_add_stream(). *POSITION is where the sink continues. */
 	enum status (*add_stream)(struct send_output *o, const char *path,

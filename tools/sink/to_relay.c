@@ -166,6 +166,7 @@ destroy(struct send_output *o)
 }
 
 static const struct send_output_ops output_ops = {
+	.keeps_packets = true,
 	.add_stream = add_stream,
 	.streams_sent = streams_sent,
 	.metadata = metadata,
