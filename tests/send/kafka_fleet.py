@@ -49,11 +49,37 @@ def edges_of(daemon, count=SESSIONS):
 
 
 @contextlib.contextmanager
-def fleet():
+def fleet(*options):
     """Cluster, first relay, second relay."""
-    with Cluster() as cluster, relay.Daemon() as first, \
+    with Cluster() as cluster, relay.Daemon(*options) as first, \
             relay.Daemon() as second:
         yield cluster, first, second
+
+
+def ended_while_the_sender_was_away():
+    """It lingers at the first relay. It arrives once, and the next sender,
+    which sees it too, sends nothing of it."""
+    with fleet("--live-linger=5m") as (cluster, first, second):
+        edge, unseen = edges_of(first, 2)
+        with storing(cluster, second) as q:
+            with sending(first, cluster) as p:
+                wait_until("the first", is_same(first, second, edge), 30)
+                p.kill()
+            for e in (edge, unseen):
+                e.packet(size=100_000)
+                e.more_metadata(MORE)
+                e.end()
+            with sending(first, cluster) as p:
+                for e in (edge, unseen):
+                    wait_until(e.path, is_same(first, second, e), 30)
+                wait_until("the end",
+                           lambda: not viewer.greeted(second).list(), 30)
+                p.stop()
+            with sending(first, cluster) as p:
+                time.sleep(3)
+                equal(p.stop()["packets"], 0, "sent again")
+            equal(viewer.greeted(second).list(), [], "opened again")
+            equal(q.stop()["packets"], 4, "packets")
 
 
 def goes_through():
@@ -269,7 +295,8 @@ def tree(top):
             for f in top.rglob("*") if f.is_file() and f.name[0] != "."}
 
 
-CASES = (goes_through, beacons, any_is_killed, second_is_away,
+CASES = (goes_through, ended_while_the_sender_was_away, beacons,
+         any_is_killed, second_is_away,
          brokers_are_away, producer_is_fenced, is_archived)
 
 if __name__ == "__main__":

@@ -52,9 +52,9 @@ TEST(what_was_delivered_counts)
 	struct delivery_stream *t;
 
 	deliveries_init(&d);
-	s = deliveries_session(&d, span(KEY));
+	s = deliveries_session(&d, span(KEY), NULL);
 	t = deliveries_stream(&d, s, span("a/b"));
-	ck_assert_ptr_eq(deliveries_session(&d, span(KEY)), s);
+	ck_assert_ptr_eq(deliveries_session(&d, span(KEY), NULL), s);
 	ck_assert_ptr_eq(deliveries_stream(&d, s, span("a/b")), t);
 	ck_assert_ptr_ne(deliveries_stream(&d, s, span("a/bc")), t);
 	deliver(t, 5, NULL);
@@ -73,7 +73,7 @@ TEST(nothing_counts_after_a_record_that_was_refused)
 	struct delivery_stream *t;
 
 	deliveries_init(&d);
-	s = deliveries_session(&d, span(KEY));
+	s = deliveries_session(&d, span(KEY), NULL);
 	t = deliveries_stream(&d, s, span("a/b"));
 	deliver(t, 5, NULL);
 	deliver(t, 6, "too large");
@@ -90,25 +90,32 @@ TEST(the_file_has_what_was_delivered)
 {
 	struct deliveries d;
 	struct delivery_session *s, *gone;
+	bool had_ended;
 	char path[256];
 
 	state_path(path, sizeof(path));
 	deliveries_init(&d);
 	ck_assert_int_eq(deliveries_read(&d, path), OK);
-	s = deliveries_session(&d, span(KEY));
+	s = deliveries_session(&d, span(KEY), NULL);
 	deliver(deliveries_stream(&d, s, span("with a blank/b")), 5, NULL);
 	deliver(deliveries_stream(&d, s, span("c/d")), UINT64_MAX, NULL);
 	(void)deliveries_stream(&d, s, span("nothing/yet"));
-	gone = deliveries_session(&d, span("another"));
+	gone = deliveries_session(&d, span("another"), NULL);
 	deliver(deliveries_stream(&d, gone, span("a/b")), 1, NULL);
-	deliveries_remove(&d, gone);
+	deliveries_end(&d, gone);
 	ck_assert_int_eq(deliveries_write(&d, path), OK);
 	deliveries_free(&d);
 
 	deliveries_init(&d);
 	ck_assert_int_eq(deliveries_read(&d, path), OK);
-	ck_assert_ptr_eq(d.sessions.next->next, &d.sessions);
-	s = deliveries_session(&d, span(KEY));
+	gone = deliveries_session(&d, span("another"), &had_ended);
+	ck_assert(had_ended);
+	ck_assert_uint_eq(
+	    published(&deliveries_stream(&d, gone, span("a/b"))->next), 1);
+	(void)deliveries_session(&d, span("another"), &had_ended);
+	ck_assert(!had_ended);
+	ck_assert_ptr_eq(d.sessions.next->next->next, &d.sessions);
+	s = deliveries_session(&d, span(KEY), NULL);
 	ck_assert_uint_eq(
 	    published(&deliveries_stream(&d, s, span("with a blank/b"))->next),
 	    5);
@@ -117,6 +124,24 @@ TEST(the_file_has_what_was_delivered)
 	    UINT64_MAX);
 	deliveries_free(&d);
 	remove_state(path);
+}
+
+TEST(the_session_that_ended_first_is_forgotten)
+{
+	struct deliveries d;
+	char key[16];
+	bool had_ended;
+
+	deliveries_init(&d);
+	for (unsigned i = 0; i < DELIVERIES_ENDED_MAX + 2; i++) {
+		(void)snprintf(key, sizeof(key), "k%u", i);
+		deliveries_end(&d, deliveries_session(&d, span(key), NULL));
+	}
+	(void)deliveries_session(&d, span("k1"), &had_ended);
+	ck_assert(!had_ended);
+	(void)deliveries_session(&d, span("k2"), &had_ended);
+	ck_assert(had_ended);
+	deliveries_free(&d);
 }
 
 static const char *const bad[] = {

@@ -98,12 +98,18 @@ find_stream(struct delivery_session *s, struct span name)
 }
 
 struct delivery_session *
-deliveries_session(struct deliveries *d, struct span key)
+deliveries_session(struct deliveries *d, struct span key, bool *had_ended)
 {
 	struct delivery_session *s;
 
 	enter(d);
 	s = find_session(d, key);
+	if (had_ended != NULL)
+		*had_ended = s != NULL && s->is_ended;
+	if (s != NULL && s->is_ended) {
+		d->n_ended--;
+		s->is_ended = false;
+	}
 	leave(d);
 	return s;
 }
@@ -120,11 +126,31 @@ deliveries_stream(
 	return t;
 }
 
+/* The sessions that have ended are last, in the order of their ends. */
+static void
+end_session(struct deliveries *d, struct delivery_session *s)
+{
+	struct delivery_session *o;
+
+	list_del(&s->node);
+	list_append(&d->sessions, &s->node);
+	d->n_ended += !s->is_ended;
+	s->is_ended = true;
+	if (d->n_ended <= DELIVERIES_ENDED_MAX)
+		return;
+	list_each (o, &d->sessions, struct delivery_session, node) {
+		if (o->is_ended)
+			break;
+	}
+	session_free(o);
+	d->n_ended--;
+}
+
 void
-deliveries_remove(struct deliveries *d, struct delivery_session *s)
+deliveries_end(struct deliveries *d, struct delivery_session *s)
 {
 	enter(d);
-	session_free(s);
+	end_session(d, s);
 	leave(d);
 }
 
@@ -152,7 +178,7 @@ delivery_done(const struct delivery *f, const char *error)
 	publish(&s->done, published(&s->done) + 1);
 }
 
-/* "NEXT KEY STREAM" */
+/* "NEXT KEY STREAM"; without a STREAM: the session has ended. */
 static enum status
 read_line(void *arg, char *text)
 {
@@ -168,6 +194,10 @@ read_line(void *arg, char *text)
 	s = find_session(arg, (struct span){ key, strlen(key) });
 	if (s == NULL)
 		return E_NOMEM;
+	if (text[0] == '\0') {
+		end_session(arg, s);
+		return OK;
+	}
 	t = find_stream(s, (struct span){ text, strlen(text) });
 	if (t == NULL)
 		return E_NOMEM;
@@ -188,12 +218,15 @@ write_lines(const struct deliveries *d, FILE *file)
 	const struct delivery_stream *t;
 
 	fprintf(file, FIRST_LINE "\n");
-	list_each (s, &d->sessions, struct delivery_session, node)
+	list_each (s, &d->sessions, struct delivery_session, node) {
 		list_each (t, &s->streams, struct delivery_stream, node)
 			if (published(&t->next) > 0)
 				fprintf(file,
 				    "%" PRIu64 BETWEEN "%s" BETWEEN "%s\n",
 				    published(&t->next), s->key, t->name);
+		if (s->is_ended)
+			fprintf(file, "0" BETWEEN "%s" BETWEEN "\n", s->key);
+	}
 }
 
 enum status

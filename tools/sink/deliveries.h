@@ -8,6 +8,7 @@
 #ifndef TOOLS_SINK_DELIVERIES_H
 #define TOOLS_SINK_DELIVERIES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/compiler.h"
@@ -16,14 +17,22 @@
 #include "common/reader.h"
 #include "common/status.h"
 
+/* What topics have of sessions that have ended is remembered, because their
+ * source may list them for a while. Then the session that ended first is
+ * forgotten. As many as a relay lists (VIEWER_ENDED_MAX, relayd/live/viewer.h).
+ */
+#define DELIVERIES_ENDED_MAX 512
+
 struct deliveries {
 	struct list sessions;
+	unsigned n_ended; /* of these */
 	struct published is_in_use;
 };
 
 struct delivery_session {
 	struct list node, streams;
 	char *key;
+	bool is_ended; /* all of it is delivered, and no output has it */
 	uint64_t sent; /* records; of the output's thread */
 	/* Of these, records that were delivered or refused. */
 	struct published done;
@@ -46,13 +55,14 @@ void deliveries_init(struct deliveries *d);
 void deliveries_free(struct deliveries *d);
 
 /* Find the session or stream, or add it. NULL: out of memory. What they return
- * stays until deliveries_remove(). */
+ * stays until deliveries_end(). *HAD_ENDED (NULL is fine): that was called for
+ * the session before. */
 struct delivery_session *deliveries_session(
-    struct deliveries *d, struct span key);
+    struct deliveries *d, struct span key, bool *had_ended);
 struct delivery_stream *deliveries_stream(
     struct deliveries *d, struct delivery_session *s, struct span name);
 /* All that was sent of S is done, and nothing more comes. */
-void deliveries_remove(struct deliveries *d, struct delivery_session *s);
+void deliveries_end(struct deliveries *d, struct delivery_session *s);
 
 /* A record of S was delivered, or, with an ERROR, refused. STREAM: not NULL if
  * it has what precedes NEXT; PACKET_BYTES are those of a packet that is whole

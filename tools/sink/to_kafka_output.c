@@ -49,6 +49,9 @@ struct kafka_output {
 	uint64_t beacons, bytes_out;
 	bool waits;
 	unsigned ended; /* records of the end that were sent */
+	/* The session had ended before: nothing is sent until something new
+	 * comes. */
+	bool is_silent;
 	bool is_finished;
 	char path[2 * RECORD_KEY_MAX];
 	char error[SEND_ERROR_MAX];
@@ -226,6 +229,31 @@ name_of(const struct kafka_stream *s)
 	return (struct span){ s->delivery->name, strlen(s->delivery->name) };
 }
 
+static enum status
+describe_stream(struct kafka_output *k, const struct kafka_stream *s)
+{
+	const struct record r = { .kind = RECORD_STREAM, .stream = name_of(s) };
+	const struct delivery f = { .session = k->session,
+		.packet_bytes = UINT64_MAX };
+
+	return send_to_both(k, &r, &f, false);
+}
+
+/* Something new comes. */
+static enum status
+speak(struct kafka_output *k)
+{
+	enum status st = OK;
+
+	if (!k->is_silent)
+		return OK;
+	st = describe(k);
+	for (unsigned i = 0; st == OK && i < k->n_streams; i++)
+		st = describe_stream(k, &k->streams[i]);
+	k->is_silent = st != OK;
+	return st;
+}
+
 static struct kafka_stream *
 new_stream(struct kafka_output *k, const char *path, const char *channel)
 {
@@ -262,15 +290,10 @@ add_stream(struct send_output *o, const char *path, const char *channel,
 {
 	struct kafka_output *k = kafka_of(o);
 	struct kafka_stream *s = new_stream(k, path, channel);
-	struct record r = { .kind = RECORD_STREAM };
-	const struct delivery f = { .session = k->session,
-		.packet_bytes = UINT64_MAX };
 	enum status st = s == NULL ? E_IO : OK;
 
-	if (st == OK) {
-		r.stream = name_of(s);
-		st = send_to_both(k, &r, &f, false);
-	}
+	if (st == OK && !k->is_silent)
+		st = describe_stream(k, s);
 	if (st != OK)
 		return st;
 	*position = s->next_seq = s->metadata_size = published(
@@ -301,7 +324,7 @@ metadata(struct send_output *o, unsigned number, const void *data, size_t size)
 	struct kafka_output *k = kafka_of(o);
 	struct kafka_stream *s = &k->streams[number];
 	const size_t most = part_size(k, s);
-	enum status st = OK;
+	enum status st = speak(k);
 
 	for (size_t at = 0, n; st == OK && at < size; at += n) {
 		struct record r = { .kind = RECORD_METADATA,
@@ -386,7 +409,9 @@ packet(
 	part = malloc(most + 1);
 	if (part == NULL)
 		return fail(k, E_NOMEM, status_text(E_NOMEM));
-	st = send_parts(k, s, packet, part, most);
+	st = speak(k);
+	if (st == OK)
+		st = send_parts(k, s, packet, part, most);
 	free(part);
 	if (st != OK)
 		return st;
@@ -406,9 +431,10 @@ beacon(struct send_output *o, unsigned number, uint64_t timestamp,
 	const struct record r = { .kind = RECORD_BEACON,
 		.stream = name_of(&k->streams[number]),
 		.beacon = { timestamp, ctf_stream } };
-	enum status st = send_plain(k, k->to->topic, &r);
+	enum status st = k->is_silent ? check(k)
+				      : send_plain(k, k->to->topic, &r);
 
-	k->beacons += st == OK;
+	k->beacons += st == OK && !k->is_silent;
 	return st;
 }
 
@@ -420,8 +446,10 @@ lost(struct send_output *o, unsigned number, uint64_t n)
 	const struct record r = { .kind = RECORD_LOSS,
 		.stream = name_of(s),
 		.loss = { s->next_seq, n } };
-	enum status st = send_plain(k, k->to->topic, &r);
+	enum status st = speak(k);
 
+	if (st == OK)
+		st = send_plain(k, k->to->topic, &r);
 	if (st == OK) {
 		k->lost += n;
 		s->next_seq += n;
@@ -438,7 +466,7 @@ close_stream(struct send_output *o, unsigned number)
 		.stream = name_of(s),
 		.next_seq = s->next_seq };
 
-	return send_plain(k, k->to->topic, &r);
+	return k->is_silent ? check(k) : send_plain(k, k->to->topic, &r);
 }
 
 /* The producer works by itself. */
@@ -448,7 +476,7 @@ work(struct send_output *o, int timeout_ms)
 	struct kafka_output *k = kafka_of(o);
 	enum status st = check(k);
 
-	if (st == OK && clock_now_ns() >= k->state_ns)
+	if (st == OK && !k->is_silent && clock_now_ns() >= k->state_ns)
 		st = send_state(k, false);
 	if (st == OK && timeout_ms > 0)
 		(void)usleep((useconds_t)timeout_ms * 1000);
@@ -496,7 +524,7 @@ finish(struct send_output *o)
 	const struct record r = { .kind = RECORD_SESSION_END };
 	enum status st = wait_all(k);
 
-	if (st == OK && k->ended == 0) {
+	if (st == OK && k->ended == 0 && !k->is_silent) {
 		st = send_plain(k, k->to->topic, &r);
 		k->ended += st == OK;
 	}
@@ -556,8 +584,8 @@ destroy(struct send_output *o)
 {
 	struct kafka_output *k = kafka_of(o);
 
-	if (k->is_finished)
-		deliveries_remove(&k->to->deliveries, k->session);
+	if (k->is_finished || k->is_silent)
+		deliveries_end(&k->to->deliveries, k->session);
 	buf_free(&k->key_text);
 	free(k->streams);
 	published_release(&k->to->outputs);
@@ -703,7 +731,8 @@ join_session(struct kafka_output *k)
 {
 	struct delivery_session *s = deliveries_session(&k->to->deliveries,
 	    (struct span){
-		(const char *)buf_data(&k->key_text), buf_len(&k->key_text) });
+		(const char *)buf_data(&k->key_text), buf_len(&k->key_text) },
+	    &k->is_silent);
 
 	if (s == NULL)
 		return fail(k, E_NOMEM, status_text(E_NOMEM));
@@ -743,7 +772,7 @@ to_kafka_open(struct send_sink *sink, const struct send_output_config *config,
 		st = check_topics(k);
 	if (st == OK)
 		st = join_session(k);
-	if (st == OK)
+	if (st == OK && !k->is_silent)
 		st = describe(k);
 	if (st == OK) {
 		*out = &k->output;
