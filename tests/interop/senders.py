@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Scenarios of tracepulse-send: what it sends, any relay writes as it was."""
+import glob
 import json
 import os
 import random
@@ -629,3 +630,28 @@ def send_chain_again(w):
         wait_for("the end", lambda: tree.listed(second, "chain") is None)
         time.sleep(1.1)     # the next one has a name with another time
     check(second.end()["sessions"] == 2, "sessions")
+
+
+@scenario(options=["--live-linger=5m"], reference=False)
+def read_after_the_end(w):
+    """a session of several processes that nobody has viewed: after its end
+    babeltrace2 reads it, two at once, and babeltrace, and it is sent on"""
+    begin(w, "gone", "--live=200000", channel=("--buffers-pid",))
+    emitted = w.run_app(FIRST, 1)
+    for n in range(6):
+        emitted += w.run_app(100 * n, 100, cpu=n % 2)
+    end(w, "gone")
+    viewers = [tree.Viewer(w, "gone", program)
+               for program in ("babeltrace2", "babeltrace2", "babeltrace")
+               if shutil.which(program)]
+    for viewer in viewers:
+        got = sorted(viewer.finish())
+        check(got == sorted(emitted), f"{viewer.program} saw "
+              f"{tree.span(got)}, emitted {tree.span(emitted)}")
+    second = Second(w)
+    wait_for("the session at the second relay", lambda: glob.glob(
+        second.output + "/*/gone-*"), timeout=30)
+    wait_for("its end", lambda: tree.listed(second, "gone") is None,
+             timeout=30)
+    emitted.remove(FIRST)
+    expect_second(w, second, "gone", emitted)

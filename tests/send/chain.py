@@ -442,6 +442,118 @@ def a_directory_has_one_writer():
         equal(p.summary["error"], None, p.complaint)
 
 
+def _short_process(edge, number):
+    """Buffers of a process, which ends: two packets."""
+    path = f"ust/pid/short-{number}"
+    meta, data = (edge.add(c, path=path) for c in ("metadata", "ch_0"))
+    edge.control.code(relay.STREAMS_SENT)
+    edge.control.metadata(meta, (METADATA % (100 + number, DATED)).encode())
+    for n in range(2):
+        head = struct.pack("<IIQQQQ", 0xC1FC1FC1, 0, 0, edge.time,
+                           edge.time + 50, n)
+        edge.put(data, n, head.ljust(512, b"."), begin=edge.time,
+                 end=edge.time + 50, packet_seq=n)
+        edge.time += 100
+    edge.control.wait_written(data, 1)
+    edge.control.close_stream(data, 1)
+    edge.control.close_stream(meta)
+
+
+def _away(first, arguments, is_copied):
+    """A sender is killed. Meanwhile its session goes on, with processes that
+    end, and ends; so does another one, which it never saw; a third one has
+    closed streams, and goes on. Another sender sends the rest, once; one after
+    it sends nothing."""
+    edge, third = (Edge(first, name=n) for n in ("edge", "third"))
+    for e in (edge, third):
+        e.stream()
+        e.packet()
+        _short_process(e, 0)
+    with _sending(*arguments) as p:
+        for e in (edge, third):
+            wait_until(f"the first of {e.path}", is_copied(e))
+        p.kill()
+        p.wait()
+        p.communicate = lambda timeout: ("{}", "")
+    unseen = Edge(first, name="unseen")
+    unseen.stream()
+    for e in (edge, unseen, third):
+        e.packet(size=100_000)
+        e.more_metadata(MORE)
+        for number in range(1, 40):
+            _short_process(e, number)
+        e.stream()
+        e.packet(1)
+        if e != third:
+            e.end()
+    with _sending(*arguments) as p:
+        for e in (edge, unseen, third):
+            wait_until(e.path, is_copied(e), 60)
+        wait_until("the ends", lambda: p.poll() is not None or
+                   viewer.greeted(first).find("edge").clients +
+                   viewer.greeted(first).find("unseen").clients == 0)
+        p.send_signal(signal.SIGTERM)
+    equal((p.summary["packets"], p.summary["missing"], p.summary["error"]),
+          (3 * (39 * 2 + 2), 0, None), p.complaint)
+    with _sending(*arguments) as p:
+        third.packet(1)
+        wait_until("the third", is_copied(third))
+        time.sleep(1)
+        p.send_signal(signal.SIGTERM)
+    equal((p.summary["packets"], p.summary["missing"], p.summary["error"]),
+          (1, 0, None), p.complaint)
+    third.end()
+    return edge, unseen, third
+
+
+def what_ended_while_the_sender_was_away():
+    with relay.Daemon("--live-linger=5m") as first, relay.Daemon() as second:
+        edges = _away(first, ["--all", _live(first), _url(second)],
+                      lambda e: _is_same(first, second, e.path))
+        equal(sorted(str(d.relative_to(second.out))
+                     for d in second.out.glob("*/*")),
+              sorted(e.path for e in edges), "sessions")
+        for e in edges:
+            check(_is_same(first, second, e.path)(), e.path)
+
+
+def what_ended_while_the_sender_to_a_directory_was_away():
+    with relay.Daemon("--live-linger=5m") as first:
+        copy = first.top / "copy"
+        edges = _away(first, ["--all", _live(first), str(copy)],
+                      lambda e: _is_copy(first, copy, e.path))
+        equal(sorted(str(d.relative_to(copy)) for d in copy.glob("*/*")),
+              sorted(e.path for e in edges), "sessions")
+
+
+def what_was_sent_while_it_lingers():
+    """A sender that stays sends it once, and what has its name later, too."""
+    with relay.Daemon("--live-linger=5m") as first, relay.Daemon() as second:
+        edge = Edge(first)
+        edge.stream()
+        edge.packet()
+        with _all(first, second) as p:
+            wait_until("the first", _is_same(first, second, edge.path))
+            edge.end()
+            time.sleep(2.5)
+            again = Edge(first, created=CREATED + 60,
+                         env=DATED.replace("080000", "080100"))
+            again.stream()
+            again.packet()
+            wait_until("again", _is_same(first, second, again.path))
+            again.end()
+            time.sleep(2.5)
+        equal((p.summary["packets"], p.summary["sessions"]), (2, 2),
+              p.complaint)
+        with _all(first, second) as p:
+            time.sleep(2.5)
+        equal((p.summary["packets"], p.summary["missing"]), (0, 0),
+              p.complaint)
+        for e in edge, again:
+            check(_is_same(first, second, e.path)(), e.path)
+        equal(len(list(second.out.glob("*/*"))), 2, "sessions")
+
+
 RULES = """table ip nat { chain leaving {
   type nat hook postrouting priority 100; oifname "out" masquerade; }; };
 table ip pass { chain passing {

@@ -322,6 +322,21 @@ open_output(struct viewed *v)
 	return st;
 }
 
+/* A session that its sender has continued may be two parts, of which the first
+ * has ended: both have the same traces, and the sink has one at a time. */
+static bool
+waits_for_other(const struct viewed *v, const struct viewed_trace *t)
+{
+	const struct viewed_trace *o;
+
+	list_each (o, &v->traces, struct viewed_trace, node) {
+		if (o != t && o->is_announced && !o->is_over &&
+		    strcmp(o->path, t->path) == 0)
+			return true;
+	}
+	return false;
+}
+
 enum status
 viewed_announce(struct viewed *v, struct viewed_trace *t)
 {
@@ -329,7 +344,7 @@ viewed_announce(struct viewed *v, struct viewed_trace *t)
 	struct viewed_stream *s;
 	enum status st = OK;
 
-	if (!t->is_readable || t->is_over)
+	if (!t->is_readable || t->is_over || waits_for_other(v, t))
 		return OK;
 	if (!t->is_announced)
 		st = out->ops->add_stream(
