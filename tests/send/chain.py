@@ -59,10 +59,11 @@ class Edge(relay.Peer):
         self.control.metadata(self.meta, self.text[:first].encode())
         self.streams, self.next, self.time = [], [], 1000
 
-    def stream(self):
+    def stream(self, **fields):
         """One more; its number here."""
         number = len(self.streams)
-        self.streams.append(self.add(f"ch_{number}", path=self.tracepath))
+        self.streams.append(
+            self.add(f"ch_{number}", path=self.tracepath, **fields))
         self.next.append(0)
         self.control.code(relay.STREAMS_SENT)
         return number
@@ -440,6 +441,36 @@ def a_directory_has_one_writer():
             wait_until("more", _is_copy(first, copy, edge.path))
             p.send_signal(signal.SIGTERM)
         equal(p.summary["error"], None, p.complaint)
+
+
+def unreadable():
+    """A packet that the first relay cannot read is lost, once; the next one is
+    sent. Another sender does not count what the second relay has."""
+    with relay.Daemon() as first, relay.Daemon() as second:
+        def has(packets):
+            return lambda: len(_tree(second, edge.path).get(
+                f"{edge.tracepath}/ch_0", b"")) == packets * 512
+        edge = Edge(first)
+        edge.stream(size=512)
+        edge.packet()
+        with _all(first, second) as p:
+            wait_until("the first", has(1))
+            p.send_signal(signal.SIGSTOP)
+            edge.packet()
+            edge.packet()
+            edge.control.wait_written(edge.streams[0], 2)
+            os.truncate(first.out / edge.path / edge.tracepath / "ch_0_1", 0)
+            p.send_signal(signal.SIGCONT)
+            wait_until("the third", has(2))
+        equal((p.summary["packets"], p.summary["missing"]), (2, 1), p.complaint)
+        edge.packet()
+        edge.packet()
+        edge.control.wait_written(edge.streams[0], 4)
+        os.truncate(first.out / edge.path / edge.tracepath / "ch_0_3", 0)
+        with _all(first, second) as p:
+            wait_until("the fifth", has(3))
+        equal((p.summary["packets"], p.summary["missing"]), (1, 1), p.complaint)
+        edge.leave()
 
 
 def _short_process(edge, number):

@@ -59,6 +59,13 @@ number_of(struct viewed *v, const struct viewed_stream *s,
 	return OK;
 }
 
+/* May the sink have the next packet already? */
+static bool
+may_be_had(const struct viewed_stream *s)
+{
+	return s->position > 0 && s->next <= s->position;
+}
+
 /* Does the sink have the packet I already? Its head is enough to know. */
 static enum status
 is_had(struct viewed *v, struct viewed_stream *s, const struct live_index *i,
@@ -72,7 +79,7 @@ is_had(struct viewed *v, struct viewed_stream *s, const struct live_index *i,
 	enum status st;
 
 	*out = false;
-	if (s->position == 0 || s->next > s->position)
+	if (!may_be_had(s))
 		return OK;
 	n = (t->header.size + (class == NULL ? 0 : class->context.size) + 64 +
 		7) /
@@ -146,7 +153,13 @@ take_packet(
 			st = give_packet(v, s, i, &r);
 	}
 	s->count++;
-	return st == E_NOENT ? lose(v, s, 1) : st;
+	if (st != E_NOENT)
+		return st;
+	/* If the sink did not have it, the next packet is behind a gap. */
+	if (may_be_had(s))
+		return OK;
+	s->next += s->has_next;
+	return lose(v, s, 1);
 }
 
 static enum status
