@@ -392,6 +392,8 @@ live_pool_get_state(
 	for (unsigned i = 1; i < p->n_workers; i++)
 		viewers_copy_lingering(
 		    &p->workers[i].viewers, &p->workers[0].viewers);
+	for (unsigned i = 0; i < p->n_workers; i++)
+		viewers_take_ends(&p->workers[i].viewers);
 	return st;
 }
 

@@ -325,29 +325,3 @@ live_stream_get_state(struct live_stream **out, struct state_in *in,
 	*out = object == NULL ? NULL : live_get(object);
 	return state_in_status(in);
 }
-
-void
-live_object_put_state(struct state_out *o, struct live_object *object)
-{
-	state_put_bool(o, object->is_stream);
-	if (object->is_stream)
-		live_stream_put_state(o, (void *)object);
-	else
-		live_session_put_state(o, (void *)object);
-}
-
-enum status
-live_object_get_state(struct live_object **out, struct state_in *in,
-    const struct live_notifier *notifier)
-{
-	struct live_session *session = NULL;
-	struct live_stream *stream = NULL;
-	enum status st;
-
-	if (state_get_bool(in))
-		st = live_stream_get_state(&stream, in, notifier);
-	else
-		st = live_session_get_state(&session, in, notifier);
-	*out = stream != NULL ? (void *)stream : (void *)session;
-	return st == OK && *out == NULL ? E_MALFORMED : st;
-}

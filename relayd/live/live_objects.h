@@ -159,9 +159,5 @@ enum status live_session_get_state(struct live_session **out,
 void live_stream_put_state(struct state_out *o, struct live_stream *s);
 enum status live_stream_get_state(struct live_stream **out, struct state_in *in,
     const struct live_notifier *notifier) MUST_CHECK;
-/* Either of them, not NULL. */
-void live_object_put_state(struct state_out *o, struct live_object *object);
-enum status live_object_get_state(struct live_object **out, struct state_in *in,
-    const struct live_notifier *notifier) MUST_CHECK;
 
 #endif

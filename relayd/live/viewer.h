@@ -156,8 +156,8 @@ bool viewer_is_to_be_closed(
 
 /*
  * A restart: V with its attachments, positions and open files. Read it after
- * all events of the objects have been taken in (viewers_take_event()); it
- * learns of sessions and streams that ended since it was written. On a
+ * all events of the objects have been taken in (viewers_take_event());
+ * viewers_take_ends() then tells it what ended since it was written. On a
  * registered RCU thread that VS belongs to. E_NOMEM: also if its positions use
  * more memory than they may. E_MALFORMED.
  */

@@ -36,6 +36,7 @@
 #define VIEWER_ENDED_TOLD 4
 
 struct index_record;
+struct live_object;
 struct live_session;
 struct live_stream;
 
@@ -182,6 +183,15 @@ bool viewer_may_wait_for_class(const struct viewer *v, struct position *p);
 void viewer_stream_published(struct viewer *v, struct live_stream *s);
 void viewer_session_ended(struct viewer *v, const struct live_session *s);
 void viewer_stream_closed(struct viewer *v, const struct live_stream *s);
+/* Is the data stream S kept for later viewers? Then none keeps it alone, and
+ * they learn of its end later. */
+bool stream_lingers(const struct viewers *vs, const struct live_stream *s);
+/* A session or a stream, not NULL: live_session_put_state() and its like. */
+void live_object_put_state(struct state_out *o, struct live_object *object);
+enum status live_object_get_state(struct live_object **out, struct state_in *in,
+    const struct live_notifier *notifier) MUST_CHECK;
+/* After a restart: V learns of what has ended. E_NOMEM. */
+enum status viewer_take_ends(struct viewer *v) MUST_CHECK;
 /* Is there a stream to announce? Forgets streams that never will be. */
 bool viewer_has_ready(struct viewer *v);
 /* Announce the streams of S that are ready: they are in the list of REPLY.

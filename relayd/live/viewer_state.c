@@ -118,6 +118,32 @@ static const struct state_member held_members[] = {
 STATE_TABLE(live_held_state, struct live_held, held_members);
 
 void
+live_object_put_state(struct state_out *o, struct live_object *object)
+{
+	state_put_bool(o, object->is_stream);
+	if (object->is_stream)
+		live_stream_put_state(o, (void *)object);
+	else
+		live_session_put_state(o, (void *)object);
+}
+
+enum status
+live_object_get_state(struct live_object **out, struct state_in *in,
+    const struct live_notifier *notifier)
+{
+	struct live_session *session = NULL;
+	struct live_stream *stream = NULL;
+	enum status st;
+
+	if (state_get_bool(in))
+		st = live_stream_get_state(&stream, in, notifier);
+	else
+		st = live_session_get_state(&session, in, notifier);
+	*out = stream != NULL ? (void *)stream : (void *)session;
+	return st == OK && *out == NULL ? E_MALFORMED : st;
+}
+
+void
 live_list_put_state(struct state_out *o, const struct live_list *l)
 {
 	state_put(o, &live_list_state, l);
@@ -365,9 +391,8 @@ is_closed(const struct live_stream *s)
 					: &s->log->is_ended) != 0;
 }
 
-/* V learns of what has ended, before the restart or in it. E_NOMEM. */
-static enum status
-take_ends(struct viewer *v)
+enum status
+viewer_take_ends(struct viewer *v)
 {
 	const size_t n = v->by_id.n;
 	uint64_t *ids = malloc((n + 1) * sizeof(*ids));
@@ -385,7 +410,8 @@ take_ends(struct viewer *v)
 		;
 	for (size_t i = 0; i < n; i++) {
 		p = viewer_position(v, ids[i]);
-		if (p != NULL && is_closed(p->stream))
+		if (p != NULL && is_closed(p->stream) &&
+		    !stream_lingers(v->viewers, p->stream))
 			viewer_stream_closed(v, p->stream);
 	}
 	free(ids);
@@ -403,14 +429,11 @@ viewer_get_state(struct viewer **out, struct state_in *in, struct viewers *vs,
 	if (st != OK)
 		return st;
 	st = get_all(v, in, notifier);
-	if (st == OK)
-		st = take_ends(v);
 	if (st != OK) {
 		viewer_destroy(v);
 		return st;
 	}
 	vs->has_to_be_closed |= v->is_to_be_closed;
-	viewers_limit_sessions(vs);
 	*out = v;
 	return OK;
 }

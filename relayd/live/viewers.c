@@ -141,16 +141,21 @@ linger(struct viewers *vs, struct live_seat *seat, uint64_t until_ns)
 	}
 }
 
-/* SEAT's object has ended. True: it lingers. */
-static bool
+/* SEAT's object has ended. */
+static void
 end_seat(struct viewers *vs, struct live_seat *seat)
 {
-	if (vs->linger_ns == 0 || list_empty(&seat->node)) {
+	if (vs->linger_ns == 0 || list_empty(&seat->node))
 		remove_seat(vs, seat);
-		return false;
-	}
-	linger(vs, seat, clock_now_ns() + vs->linger_ns);
-	return !list_empty(&seat->node);
+	else
+		linger(vs, seat, clock_now_ns() + vs->linger_ns);
+}
+
+bool
+stream_lingers(const struct viewers *vs, const struct live_stream *s)
+{
+	return !s->is_metadata &&
+	       !list_empty(&s->seats[vs->worker].linger_node);
 }
 
 uint64_t
@@ -223,7 +228,7 @@ viewers_take_event(struct viewers *vs, enum live_event what, void *take_object)
 		add_to(&vs->sessions, seat);
 		break;
 	case LIVE_EVENT_SESSION_ENDED:
-		(void)end_seat(vs, seat);
+		end_seat(vs, seat);
 		list_each (v, &vs->all, struct viewer, node)
 			viewer_session_ended(v, session);
 		break;
@@ -236,7 +241,8 @@ viewers_take_event(struct viewers *vs, enum live_event what, void *take_object)
 			viewer_stream_published(v, stream);
 		break;
 	case LIVE_EVENT_STREAM_CLOSED:
-		if (end_seat(vs, seat) && !stream->is_metadata)
+		end_seat(vs, seat);
+		if (stream_lingers(vs, stream))
 			break;
 		list_each (v, &vs->all, struct viewer, node)
 			viewer_stream_closed(v, stream);
@@ -438,6 +444,18 @@ viewers_get_lingering(struct viewers *vs, struct state_in *in,
 		state_part_end(in, &rest);
 	}
 	return state_in_status(in);
+}
+
+void
+viewers_take_ends(struct viewers *vs)
+{
+	struct viewer *v;
+
+	assert(viewers_are_mine(vs));
+	list_each (v, &vs->all, struct viewer, node)
+		if (viewer_take_ends(v) != OK)
+			v->is_to_be_closed = vs->has_to_be_closed = true;
+	viewers_limit_sessions(vs);
 }
 
 static void

@@ -95,7 +95,9 @@ void viewers_answer(void *viewers, struct info *i);
 
 /* The order in which the sessions are listed, for a restart. They are listed
  * before it is read. Viewers follow: viewer_put_state(). Then what lingers at
- * the first live worker, which is listed again, and copied to the others. */
+ * the first live worker, which is listed again, and copied to the others. Last,
+ * viewers learn of sessions and streams that ended since they were written; one
+ * without memory for it is to be closed. */
 void viewers_put_state(struct state_out *o, const struct viewers *vs);
 enum status viewers_get_state(struct viewers *vs, struct state_in *in,
     const struct live_notifier *notifier) MUST_CHECK;
@@ -103,5 +105,6 @@ void viewers_put_lingering(struct state_out *o, const struct viewers *vs);
 enum status viewers_get_lingering(struct viewers *vs, struct state_in *in,
     const struct live_notifier *notifier) MUST_CHECK;
 void viewers_copy_lingering(struct viewers *to, const struct viewers *from);
+void viewers_take_ends(struct viewers *vs);
 
 #endif

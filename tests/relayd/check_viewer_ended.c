@@ -124,9 +124,6 @@ TEST(positions_are_counted)
 	fixture.viewer = other;
 }
 
-/* A relay that is restarted learns later what lingers: its viewers keep at most
- * as many ended streams as without --live-linger. */
-#ifndef IS_RESTARTED
 /* As long as streams linger, no viewer alone keeps them: it may read all of
  * them, however many there are. */
 TEST(streams_that_linger_cost_no_viewer_anything)
@@ -154,7 +151,6 @@ TEST(streams_that_linger_cost_no_viewer_anything)
 	ck_assert_uint_eq(fixture.viewer->n_ended, 40);
 	ck_assert_uint_eq(vs->n_lingering_streams, 0);
 }
-#endif
 
 TEST(the_oldest_of_too_many_that_linger_give_way)
 {

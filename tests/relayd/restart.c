@@ -64,7 +64,7 @@ KEPT(packet_log, logs, packet_log_get,
 KEPT(metadata_log, metadata, metadata_log_get,
     (struct metadata_log * *out, struct state_in *in))
 
-/* What viewers can see: with a reference on each. */
+/* What viewers can see, except what lingers: with a reference on each. */
 static unsigned
 list_objects(const struct viewers *vs, struct live_object **objects)
 {
@@ -72,9 +72,12 @@ list_objects(const struct viewers *vs, struct live_object **objects)
 	unsigned n = 0;
 
 	list_each (seat, &vs->sessions, struct live_seat, node) {
+		if (!list_empty(&seat->linger_node))
+			continue;
 		objects[n++] = live_get(seat->object);
 		list_each (stream, &seat->streams, struct live_seat, node)
-			objects[n++] = live_get(stream->object);
+			if (list_empty(&stream->linger_node))
+				objects[n++] = live_get(stream->object);
 	}
 	return n;
 }
@@ -93,6 +96,9 @@ restart_viewers(struct viewers *vs)
 	viewers_begin(vs);
 	vs->max_ended = old.max_ended;
 	vs->max_ended_sessions = old.max_ended_sessions;
+	vs->linger_ns = old.linger_ns;
+	vs->max_lingering_sessions = old.max_lingering_sessions;
+	vs->max_lingering_streams = old.max_lingering_streams;
 	vs->class_ns = old.class_ns;
 	account_init(
 	    &vs->memory, old.memory.soft, old.memory.hard, old.memory.fair);

@@ -90,6 +90,7 @@ restart(struct viewers *vs)
 		viewer_put_state(&o, v);
 		all[n++] = v;
 	}
+	viewers_put_lingering(&o, vs);
 	restart_read(&in, &o);
 	for (unsigned i = 0; i < n; i++)
 		empty(all[i]);
@@ -97,6 +98,8 @@ restart(struct viewers *vs)
 	ck_assert_int_eq(viewers_get_state(vs, &in, NULL), OK);
 	for (unsigned i = 0; i < n; i++)
 		fill(all[i], vs, &in);
+	ck_assert_int_eq(viewers_get_lingering(vs, &in, NULL), OK);
+	viewers_take_ends(vs);
 	ck_assert_uint_eq(reader_left(&in.r), 0);
 	restart_done(&in, &o);
 }
