@@ -120,10 +120,11 @@ check_target(struct capture_options *o, uint64_t given)
 	struct send_sink_config *t = &o->target;
 	const char *to = o->relay != NULL ? o->relay : o->output;
 	const char *why;
+	const enum status st = o->relay != NULL
+				   ? send_sink_remote(t, to, &why)
+				   : send_sink_address(t, to, &why);
 
-	if (send_sink_address(t, to, &why) != OK ||
-	    (o->relay != NULL && t->target == SEND_DIR &&
-		url_parse(&t->url, to, &why) != OK))
+	if (st != OK)
 		return option_refuse(&table, "%s: %s", to, why);
 	if (o->output != NULL && t->target != SEND_DIR)
 		return option_refuse(

@@ -87,6 +87,7 @@ static enum status
 take_operands(struct convert_options *o, int n, char **operands)
 {
 	const char *to, *why;
+	enum status st;
 
 	if (n < 1)
 		return option_refuse(&table, "FILE is required; see --help");
@@ -100,9 +101,9 @@ take_operands(struct convert_options *o, int n, char **operands)
 	if (o->session[0] == '\0')
 		name_session(o);
 	to = o->relay != NULL ? o->relay : o->directory;
-	if (send_sink_address(&o->target, to, &why) != OK ||
-	    (o->relay != NULL && o->target.target == SEND_DIR &&
-		url_parse(&o->target.url, to, &why) != OK))
+	st = o->relay != NULL ? send_sink_remote(&o->target, to, &why)
+			      : send_sink_address(&o->target, to, &why);
+	if (st != OK)
 		return option_refuse(&table, "%s: %s", to, why);
 	if (o->relay == NULL && o->target.target != SEND_DIR)
 		return option_refuse(

@@ -34,6 +34,17 @@ send_sink_address(
 }
 
 enum status
+send_sink_remote(
+    struct send_sink_config *config, const char *to, const char **why)
+{
+	const enum status st = send_sink_address(config, to, why);
+
+	return st == OK && config->target == SEND_DIR
+		   ? url_parse(&config->url, to, why) /* says what it lacks */
+		   : st;
+}
+
+enum status
 send_sink_open(struct send_sink **out, const struct send_sink_config *config,
     char why[SEND_ERROR_MAX])
 {

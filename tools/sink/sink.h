@@ -197,6 +197,9 @@ struct send_sink_config {
  * borrowed. E_MALFORMED, E_REFUSED: *WHY is a constant string. */
 enum status send_sink_address(struct send_sink_config *config, const char *to,
     const char **why) MUST_CHECK;
+/* The same, but a directory is refused, too. */
+enum status send_sink_remote(struct send_sink_config *config, const char *to,
+    const char **why) MUST_CHECK;
 
 /*
  * The sinks. A new one is a file with these operations and a function that
